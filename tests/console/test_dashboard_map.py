@@ -69,6 +69,42 @@ async def test_a_map_shows_land_and_devices_by_their_levels(server: Server, cons
     await console.comes_to(re.compile("/devices/"))
 
 
+SEEN = """import("/console/views/dashboard/map/projection.js").then(({ fitted, projected, sizeOf }) => {
+    const canvas = document.querySelector("canvas"), { clientWidth: width, clientHeight: height } = canvas;
+    const view = fitted(WAY.map(projected), width, height), size = sizeOf(view);
+    return PLACES.map(([longitude, latitude]) => {
+        const [x, y] = projected([longitude, latitude]);
+        const at = [(x - view.x) * size + width / 2, (y - view.y) * size + height / 2].map(Math.round);
+        return [...canvas.getContext("2d").getImageData(...at, 1, 1).data.slice(0, 3)].join();
+    });
+})"""
+"""The colours of places of a map that shows all of a way."""
+
+
+async def test_lines_over_the_meridian_of_180_degrees_go_on_at_the_other_side(
+    server: Server, console: ConsolePage
+) -> None:
+    application = await server.application("fleet")
+    ship = await server.device(application, "ship", attributes=ATTRIBUTES)
+    way = [[178.5, 20], [-178.5, 20]]
+    for longitude, latitude in way:
+        state = {"data": {"place": f"{latitude},{longitude}"}}
+        await server.call("POST", f"{ship}/state", state)
+    config = {"attribute": "place", "deviceIds": [ship.rpartition("/")[2]], "duration": 3_600_000}
+    shown = {**block(0, "map", "Ways", config), "width": 8, "height": 5}
+    made = await server.call("POST", f"{application}/dashboards", {"name": "Fleet", "blocks": [shown]})
+    await console.scheme("light")
+    await console.go(f"#{application}/dashboards/{made['id']}")
+    await console.at("image", "Ways: places of ship").shown()
+    await console.gives(DRAWN.replace("COLOUR", str(LAND)), True)
+    # The Atlantic, the sea between Norway and Greenland, that of Fiji; the east of Russia on both sides.
+    sea, land = [[-40, 20], [0, 68], [-140, -16.5]], [[177, 66.5], [-176, 66.3]]
+    script = SEEN.replace("WAY", str(way)).replace("PLACES", str([*sea, *land]))
+    colours = await console.run(script)
+    assert len(set(colours[:3])) == len(set(colours[3:])) == 1
+    assert colours[0] != colours[-1]
+
+
 async def test_tiles_are_asked_of_the_server_that_the_operator_names(chromium: None, tmp_path: Path) -> None:
     url = "http://127.0.0.1:9/{z}/{x}/{y}.png"  # nobody listens there
     async with (

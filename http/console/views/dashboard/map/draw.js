@@ -1,6 +1,6 @@
 // Draws a map on a canvas: land or tiles, the ways of devices, and their places with a shape and a colour for each level.
 
-import { clustered, sizeOf, tilesOf } from "./projection.js";
+import { clustered, goingOn, sizeOf, tilesOf, worldsOf } from "./projection.js";
 
 const SINGLE_MAX = 60; // so many points are drawn as they are, more are put together
 const CELL_PX = 44;
@@ -32,26 +32,36 @@ export function draw(canvas, { view, map, land, tiles, colours }) {
   context.fillRect(0, 0, width, height);
   const size = sizeOf(view), left = width / 2 - view.x * size, top = height / 2 - view.y * size;
   if (land) {
+    context.save();
     context.setTransform(ratio * size, 0, 0, ratio * size, ratio * left, ratio * top);
+    context.beginPath();
+    context.rect(0, 0, 1, 1);
+    context.clip();
     context.fillStyle = colours.land;
     context.fill(land.land, "evenodd");
     context.strokeStyle = colours.line;
     context.lineWidth = 0.8 / size;
     context.stroke(land.lines);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.restore();
   }
   for (const each of tiles ? tilesOf(view, width, height) : []) {
     const image = tiles(each);
     if (image) context.drawImage(image, each.x, each.y, each.size, each.size);
   }
+  context.save();
+  context.beginPath();
+  context.rect(left, top, size, size);
+  context.clip();
   context.lineJoin = "round";
   for (const { points, color } of map.ways) {
     context.strokeStyle = color;
     context.lineWidth = 2;
     context.beginPath();
-    points.forEach(([x, y], at) => context[at ? "lineTo" : "moveTo"](x * size + left, y * size + top));
+    const way = goingOn(points);
+    for (const worlds of worldsOf(way)) way.forEach(([x, y], at) => context[at ? "lineTo" : "moveTo"]((x + worlds) * size + left, y * size + top));
     context.stroke();
   }
+  context.restore();
   const found = clustered(map.points, map.levels, view, width, height, map.points.length > SINGLE_MAX ? CELL_PX : 0);
   // The worst are drawn last, so that nothing covers them.
   found.sort((a, b) => a.level - b.level);

@@ -1,7 +1,7 @@
 // The outlines of land that are a part of the console (map/land.json), as paths of the projected world. They are loaded when the
 // first map is shown.
 
-import { projected } from "./projection.js";
+import { goingOn, projected, worldsOf } from "./projection.js";
 
 let loaded = null;
 
@@ -16,19 +16,22 @@ function pathsOf({ steps, arcs, rings }) {
   const lines = arcs.map((text) => decoded(text).map(([x, y]) => projected([x / steps, y / steps])));
   const land = new Path2D(), all = new Path2D();
   for (const ring of rings) {
-    let first = true;
-    for (const number of ring) {
-      const line = number < 0 ? [...lines[-1 - number]].reverse() : lines[number];
-      for (const [x, y] of line) {
-        if (first) land.moveTo(x, y);
-        else land.lineTo(x, y);
-        first = false;
-      }
-    }
-    land.closePath();
+    const points = goingOn(ring.flatMap((number) => (number < 0 ? [...lines[-1 - number]].reverse() : lines[number])));
+    const [first] = points, last = points.at(-1);
+    // One that goes round the world has a pole inside.
+    if (Math.abs(last[0] - first[0]) > 0.5) points.push([last[0], Math.round(last[1])], [first[0], Math.round(first[1])]);
+    add(land, points, true);
   }
-  for (const line of lines) line.forEach(([x, y], at) => (at ? all.lineTo(x, y) : all.moveTo(x, y)));
+  for (const line of lines) add(all, goingOn(line));
   return { land, lines: all };
+}
+
+// Add a line to a path, and what lies beyond 0 or 1 on the other side of the world.
+function add(path, points, closed = false) {
+  for (const worlds of worldsOf(points)) {
+    points.forEach(([x, y], at) => (at ? path.lineTo(x + worlds, y) : path.moveTo(x + worlds, y)));
+    if (closed) path.closePath();
+  }
 }
 
 // The points of a line, see tests/console/land.py.

@@ -11,6 +11,22 @@ export function projected([longitude, latitude]) {
   return [(longitude + 180) / 360, 0.5 - Math.log(Math.tan(angle) + 1 / Math.cos(angle)) / (2 * Math.PI)];
 }
 
+// The points of a line, which goes on beyond 0 or 1 where it crosses the meridian at 180 degrees.
+export function goingOn(points) {
+  let worlds = 0;
+  return points.map(([x, y], at) => {
+    const step = at ? x - points[at - 1][0] : 0;
+    if (Math.abs(step) > 0.5) worlds -= Math.sign(step);
+    return [x + worlds, y];
+  });
+}
+
+// By how many worlds a line is moved to be seen: 0, and those that bring what lies beyond 0 or 1 to the other side.
+export function worldsOf(points) {
+  const [low, high] = points.reduce(([least, most], [x]) => [Math.min(least, x), Math.max(most, x)], [Infinity, -Infinity]);
+  return [-1, 0, 1].filter((worlds) => high + worlds >= 0 && low + worlds <= 1);
+}
+
 // A view is {x, y: its middle, zoom}. The px of the whole world:
 export const sizeOf = ({ zoom }) => TILE_PX * 2 ** zoom;
 
