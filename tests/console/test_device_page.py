@@ -76,6 +76,25 @@ async def test_a_chart_joins_the_history_and_the_stream(server: Server, console:
     await console.sees("No values in this range.")
 
 
+async def test_values_that_are_unusual_are_shown(server: Server, console: ConsolePage) -> None:
+    """Numbers as large as a sensor reports when it is broken, and attributes named as properties of all objects."""
+    application = await server.application()
+    names = ("far", "near", "constructor", "valueOf")
+    attributes = [{"name": name, "dataType": "number"} for name in names]
+    device = await server.device(application, "odd", attributes=attributes)
+    for far in (3.4028234e38, -1.5e308):
+        await server.call("POST", f"{device}/state", {"data": {"far": far, "near": 2.5e-9}})
+    await console.go(f"#{device}")
+    for name, text in {"far": "-1.5E308", "near": "2.5E-9", "constructor": "none"}.items():
+        await console.at(css=f'[data-attribute="{name}"]').says(text)
+    await console.at("image", "far in the last six hours").shown()
+    await console.at("image", "constructor in the last six hours").gone()
+    await console.at("link", "States").click()
+    await console.at(css="tbody tr", nth=1).says("3.40282E38 2.5E-9")
+    await console.go(f"#{application}/devices")
+    await console.at(css="tbody tr").says("-1.5E308 2.5E-9 -")
+
+
 async def test_attributes_are_compared(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     attributes = [{"name": "temp", "dataType": "number"}, {"name": "power", "dataType": "number"}]

@@ -5,6 +5,7 @@ import { exactJson } from "./exact.js";
 const whole = new Intl.NumberFormat();
 const short = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
 const precise = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6, maximumFractionDigits: 0, roundingPriority: "morePrecision" });
+const scientific = new Intl.NumberFormat(undefined, { notation: "scientific", maximumSignificantDigits: 6 });
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
 const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", csv: "CSV", html: "HTML", http: "HTTP", json: "JSON", jwt: "JWT", mqtt: "MQTT", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
 
@@ -14,9 +15,14 @@ export const count = (value) => (value === undefined || value === null ? "-" : w
 // 1 device, 2 devices
 export const plural = (number, noun, many = noun + "s") => `${count(number)} ${number === 1 ? noun : many}`;
 
-// A value of a device: numbers with six digits, or all digits before the point if there are more; everything else as JSON.
+// Whether a number is so large or small that its zeros would hide it; reports write the same ones with an exponent.
+const isExtreme = (value) => typeof value === "number" && (Math.abs(value) >= 1e21 || (value !== 0 && Math.abs(value) < 1e-6));
+
+// A value of a device: numbers with six digits, or all digits before the point if there are more, extreme ones as 1.5E308;
+// everything else as JSON.
 export function valueText(value) {
   if (value === undefined) return "-";
+  if (isExtreme(value)) return scientific.format(value);
   if (typeof value === "number" || typeof value === "bigint") return precise.format(value);
   return typeof value === "string" ? value : exactJson(value);
 }
@@ -24,7 +30,7 @@ export function valueText(value) {
 // A number with so many digits after the point, or significant ones, and with its unit.
 export function numberText(value, { precision, precisionType, unit } = {}) {
   const digits = Number(precision);
-  const exact = typeof value === "number" && precision !== undefined && precision !== "" && digits >= 0 && digits <= 20;
+  const exact = typeof value === "number" && Math.abs(value) < 1e21 && precision !== undefined && precision !== "" && digits >= 0 && digits <= 20;
   const fixed = precisionType === "significant" ? { maximumSignificantDigits: Math.max(1, digits) } : { minimumFractionDigits: digits, maximumFractionDigits: digits };
   const text = exact ? new Intl.NumberFormat(undefined, fixed).format(value) : valueText(value);
   return unit ? `${text} ${unit}` : text;

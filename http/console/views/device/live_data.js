@@ -69,13 +69,13 @@ async function load(app, device, names, range, now, signal) {
   now.series = series;
   now.recent = recent;
   // What is deleted or not declared any more has no newest value.
-  for (const name of now.newest.keys()) if (!(name in composite)) now.newest.delete(name);
+  for (const name of now.newest.keys()) if (!Object.hasOwn(composite, name)) now.newest.delete(name);
   for (const [name, each] of Object.entries(composite)) newer(now.newest, name, each.value, each.time);
 }
 
 function joinAll(series, points) {
   for (const [name, each] of series) {
-    const own = points.filter((point) => point.data[name] !== undefined);
+    const own = points.filter((point) => Object.hasOwn(point.data, name));
     each.join(own.map((point) => Date.parse(point.time) / 1000), own.map((point) => Number(point.data[name])));
   }
 }

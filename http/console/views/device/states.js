@@ -27,7 +27,7 @@ export function StatesTab({ app, device, record }) {
     <${Log} title="States" noun="state" log=${log} actions=${actions}
     columns=${(entries) => [
       { label: "Time", render: (row) => html`<${Time} at=${row.time} />` },
-      ...shown.map((each) => ({ label: withUnit(each.name, unitOf(each) && `(${unitOf(each)})`), number: each.dataType === "number", render: (row) => each.name in row.data && shortened(row.data[each.name]) })),
+      ...shown.map((each) => ({ label: withUnit(each.name, unitOf(each) && `(${unitOf(each)})`), number: each.dataType === "number", render: (row) => Object.hasOwn(row.data, each.name) && shortened(row.data[each.name]) })),
       entries.some((row) => row.meta !== undefined) && { label: "Meta", render: (row) => row.meta !== undefined && html`<${Json} value=${row.meta} />` },
       entries.some((row) => row.flowVersion) && { label: "Workflow version", render: (row) => row.flowVersion },
     ].filter(Boolean)}

@@ -83,7 +83,7 @@ export const valueColumns = (found, names) => names.map((name) => ({
   label: name,
   number: true,
   render: (row) => {
-    const newest = found?.[row.id]?.compositeState[name];
+    const values = found?.[row.id]?.compositeState, newest = values && Object.hasOwn(values, name) && values[name];
     if (!newest) return html`<span class="quiet">${found || !row.id ? "-" : "…"}</span>`;
     const text = valueText(newest.value);
     const unit = unitOf(row.attributes.find((each) => each.name === name));
