@@ -23,7 +23,7 @@ async def rule_of_everything(server: Server, application: str) -> dict[str, Any]
     """A rule of which the form does not show everything: its description, its query, and a user whom it tells."""
     me = (await server.call("GET", "/me"))["id"]
     later = {"afterSeconds": 300, "emails": ["boss@example.com"], "url": "https://example.com/alarm"}
-    return await server.call(
+    made: dict[str, Any] = await server.call(
         "POST",
         f"{application}/alarm-rules",
         {
@@ -35,6 +35,7 @@ async def rule_of_everything(server: Server, application: str) -> dict[str, Any]
             "notify": {"steps": [{"userIds": [me]}, later], **NOTIFY},
         },
     )
+    return made
 
 
 async def test_a_changed_rule_keeps_what_the_form_does_not_show(server: Server, console: ConsolePage) -> None:
