@@ -23,6 +23,7 @@ from trunkline.actors.access.client_login import (
 )
 from trunkline.actors.core.values.errors import DomainError, Invalid, Unauthorized
 from trunkline.actors.core.values.origin import Origin
+from trunkline.actors.core.values.timestamps import parse_iso
 from trunkline.actors.data.topics.filters import may_publish, may_subscribe
 from trunkline.actors.people.accounts.reach import key_admits_address
 from trunkline.http.calls.auth import check_scope
@@ -197,7 +198,7 @@ def _application_of(service: Dispatcher, principal: Principal, named: str) -> by
 
 
 async def _with_certificate(service: Dispatcher, presented: Presented) -> Client:
-    """The device of a certificate, whose client id is its id."""
+    """The device of a certificate, whose client id is its id. The login ends with the certificate."""
     system = service.system
     try:
         device = bytes.fromhex(presented.client_id)
@@ -206,11 +207,14 @@ async def _with_certificate(service: Dispatcher, presented: Presented) -> Client
     if len(device) != 12:
         raise Unauthorized("With a client certificate alone the client id must be the id of a device.")
     assert presented.certificate is not None
+    now_ms = system.clock.wall_ms()
     admitted = await service.read_message(
-        AdmitCertificate(device=device, certificate=presented.certificate, now_ms=system.clock.wall_ms())
+        AdmitCertificate(device=device, certificate=presented.certificate, now_ms=now_ms)
     )
     claims = {
         "typ": "device",
+        "iat": now_ms / 1000,
+        "exp": parse_iso(admitted.key["certificateInfo"]["notValidAfter"]) / 1000,
         "sub": device.hex(),
         "app": admitted.application_id.hex(),
         "certificate": admitted.key_id.hex(),

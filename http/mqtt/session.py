@@ -72,7 +72,7 @@ _REASON_ROOM: Final = 16
 _GRACE: Final = 1.5
 """A client that is silent for so many times its keep alive is disconnected (MQTT 5, 3.1.2.10)."""
 _SILENT: Final = "nothing came for 1.5 times the keep alive"
-_LOGIN_OVER: Final = "the token has expired; connect with a new one"
+_LOGIN_OVER: Final = "the token or the certificate has expired; connect with a new one"
 _NOTHING_HELD: Final[deque[Packet]] = deque(maxlen=0)
 """What connections share that have no packets to handle: an empty deque takes 600 bytes."""
 VERSIONS: Final = {packets.V3_1: "3.1", packets.V3_1_1: "3.1.1", V5: "5.0"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,12 @@ async def test_a_device_connects_over_tls_with_a_key_or_its_certificate_alone(tm
             assert answer.code == packets.SUCCESS
             await server.call("DELETE", f"{application}/certificates/{stored['id']}")
             assert await client.farewell() == packets.NOT_AUTHORIZED
+        await server.call("POST", f"{application}/certificates", body)
+        left_s = (PUMP.certificate.not_valid_after_utc - datetime.now(UTC)).total_seconds()
+        server.move_clock(left_s - 3)
+        async with await secured(server, certificate=True) as client:
+            assert (await client.connect(id)).code == packets.SUCCESS
+            assert await client.farewell() == packets.NOT_AUTHORIZED, "it ends with the certificate"
 
 
 class _WebSocketStream(trio.abc.Stream):
