@@ -40,7 +40,10 @@ class Served(NamedTuple):
 def use_domains(hosts: ExperienceHosts, settings: Settings, config: TlsConfig) -> None:
     """Use the certificates of domains for the connections to them."""
     config.context_of = DomainCertificates(
-        hosts.certificate_of, config.alpn_protocols, settings.limits.experience_certificates_max
+        hosts.certificate_of,
+        config.alpn_protocols,
+        settings.limits.experience_certificates_max,
+        lambda: config.authorities,
     ).context_of
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -35,8 +36,13 @@ def issue(
     *,
     ca: bool = False,
     days: tuple[int, int] = (-1, 30),
+    names: Sequence[str] = (),
+    purposes: Sequence[x509.ObjectIdentifier] = (),
 ) -> Issued:
-    """A new certificate, signed by itself without `issuer`. It is valid between two days, counted from now."""
+    """A new certificate, signed by itself without `issuer`. It is valid between two days, counted from now.
+
+    `names` are domains; `purposes` are those of the extended key usage, any without one.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     common = [] if common_name is None else [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
     name = x509.Name([*common, x509.NameAttribute(NameOID.ORGANIZATION_NAME, "farm")])
@@ -52,7 +58,7 @@ def issue(
     signed_by = x509.SubjectKeyIdentifier.from_public_key(
         (key if issuer is None else issuer.key).public_key()
     )
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name if issuer is None else issuer.certificate.subject)
@@ -65,9 +71,13 @@ def issue(
         # Python 3.13 trusts no certificate without these.
         .add_extension(x509.AuthorityKeyIdentifier(signed_by.digest, None, None), critical=False)
         .add_extension(usage, critical=True)
-        .sign(key if issuer is None else issuer.key, SHA256())
     )
-    return Issued(certificate, key)
+    if names:
+        alternative = x509.SubjectAlternativeName([x509.DNSName(each) for each in names])
+        builder = builder.add_extension(alternative, critical=False)
+    if purposes:
+        builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+    return Issued(builder.sign(key if issuer is None else issuer.key, SHA256()), key)
 
 
 def make_certificate(common_name: str, *, ca: bool = False) -> str:

@@ -50,6 +50,8 @@ class TlsConfig(Config):
     """Of the files when they were of no use; it is logged once."""
     expires_s: float = math.inf
     """When the first certificate of the chain in use expires, in seconds since 1970; infinite without TLS."""
+    authorities: bytes = b""
+    """What the file of authorities held when that context was made; nothing without one."""
     context_of: Callable[[str], ssl.SSLContext | None] = staticmethod(lambda _name: None)
     """The context with the certificate for a name; None if that of the files is for it."""
 
@@ -63,6 +65,7 @@ class TlsConfig(Config):
             self.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
         self._used = self._digests()
         self._context = self._first = self._made()
+        self.authorities = self._read_authorities()
         self._note_validity()
 
     def create_ssl_context(self) -> ssl.SSLContext | None:
@@ -79,7 +82,7 @@ class TlsConfig(Config):
             _log.info("the certificate is unchanged", certfile=self.certfile)
             return
         try:
-            context = self._made()
+            context, authorities = self._made(), self._read_authorities()
             assert context is not None
             assert self.certfile is not None
             self._first.load_cert_chain(self.certfile, self.keyfile, self.keyfile_password)
@@ -90,6 +93,7 @@ class TlsConfig(Config):
             )
             return
         self._context, self._used, self._refused = context, digests, ()
+        self.authorities = authorities
         _log.info("the certificate is reloaded", certfile=self.certfile)
         self._note_validity()
 
@@ -112,6 +116,9 @@ class TlsConfig(Config):
             context.num_tickets = SESSION_TICKETS
             context.sni_callback = self._choose
         return context
+
+    def _read_authorities(self) -> bytes:
+        return b"" if self.ca_certs is None else Path(self.ca_certs).read_bytes()
 
     def _refusal(self, error: OSError) -> SettingsError:
         """Which of the files is of no use, and why: OpenSSL does not say that."""
@@ -158,7 +165,8 @@ class TlsConfig(Config):
             )
 
     def _choose(self, tls: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> None:
-        """Use the certificate for the name that a client asks for. It has the other settings of the first context."""
+        """Use the certificate for the name that a client asks for, with the authorities that its context has. The other
+        settings are those of the first context."""
         found = None if name is None else self.context_of(name)
         if found is not None:
             tls.context = found

@@ -72,6 +72,7 @@ class DoorServer:
             lambda name: self._certificates.get(name),
             self._config.alpn_protocols,
             limits.experience_certificates_max,
+            lambda: self._config.authorities,
         ).context_of
 
     def _partition_front(self, directory: Path, passage: Callable[[Path], Passage]) -> PartitionFront:

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+import trio
 
 from tests.certificates import Issued, issue
 from tests.e2e.conftest import Server, running_server
@@ -38,8 +39,13 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def secured(tmp_path: Path, files: dict[str, str], **settings: Any) -> AsyncIterator[Server]:
-    limits = {"login_per_account": "off", "login_per_address": "off"}
+async def secured(
+    tmp_path: Path, files: dict[str, str], *, often: bool = False, **settings: Any
+) -> AsyncIterator[Server]:
+    """A server that asks for certificates; `often` has it look at its files often."""
+    limits: dict[str, Any] = {"login_per_account": "off", "login_per_address": "off"}
+    if often:
+        limits["certificate_interval_s"] = 0.001
     chosen = {"client_certificates": "optional", **files, **settings}
     async with running_server(tmp_path / "data", engine="fast", limits=limits, **chosen) as server:
         yield server
@@ -52,9 +58,10 @@ async def log_in(
     certificate: Issued | None,
     *,
     http2: bool = False,
+    name: str = "localhost",
     **more: Any,
 ) -> httpx.Response:
-    """Log in over a new connection with a certificate."""
+    """Log in over a new connection with a certificate; the client asks for the certificate of `name`."""
     context = ssl.create_default_context(cadata=CA.pem)
     context.check_hostname = False
     if certificate is not None:
@@ -63,7 +70,7 @@ async def log_in(
         base_url=server.url, verify=context, http2=http2, trust_env=False, timeout=PATIENCE_S
     ) as client:
         body = {"deviceId": device.rpartition("/")[2], **more}
-        return await client.post("/auth/device", json=body)
+        return await client.post("/auth/device", json=body, extensions={"sni_hostname": name})
 
 
 @pytest.mark.parametrize("http2", [False, True])
@@ -195,3 +202,34 @@ async def test_a_certificate_is_found_among_those_of_many_applications(
         await server.call("POST", f"{application}/certificates", {"certificate": PUMP.pem}, status=201)
         found = [(await log_in(server, tmp_path, device, PUMP)).status_code for device in devices]
         assert found == [401, 401, 401, 401, 200]
+
+
+async def test_a_certificate_is_verified_also_where_a_domain_has_its_own(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    """With the authorities of the server, also after they have changed."""
+    name, stranger = "www.farm.example", issue("another authority", ca=True)
+    domain, foreign = issue(name, CA, names=(name,)), issue("pump", stranger)
+    with_domains = {**files, "experience_domains": name, "public_url": "https://api.farm.example"}
+    async with secured(tmp_path, with_domains, often=True) as server:
+        application = await server.application()
+        device = await server.device(application)
+        for certificate in (PUMP, foreign):
+            body = {"certificate": certificate.pem}
+            await server.call("POST", f"{application}/certificates", body, status=201)
+        body = {"domainName": name, "sslCert": domain.pem, "sslKey": domain.key_pem}
+        await server.call("POST", f"{application}/experience/domains", body, status=201)
+
+        async def is_served(certificate: Issued) -> bool:
+            try:
+                return (await log_in(server, tmp_path, device, certificate, name=name)).status_code == 200
+            except (httpx.TransportError, ssl.SSLError):
+                return False
+
+        assert await is_served(PUMP)
+        assert not await is_served(foreign)
+        (tmp_path / "authority.pem").write_text(stranger.pem)
+        with trio.fail_after(PATIENCE_S):
+            while not await is_served(foreign):
+                await trio.lowlevel.checkpoint()
+        assert not await is_served(PUMP)
