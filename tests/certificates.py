@@ -7,17 +7,19 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Issued(NamedTuple):
     """A certificate with its key."""
 
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
+    key: Key
 
     @property
     def pem(self) -> str:
@@ -38,12 +40,13 @@ def issue(
     days: tuple[int, int] = (-1, 30),
     names: Sequence[str] = (),
     purposes: Sequence[x509.ObjectIdentifier] = (),
+    key: Key | None = None,
 ) -> Issued:
     """A new certificate, signed by itself without `issuer`. It is valid between two days, counted from now.
 
     `names` are domains; `purposes` are those of the extended key usage, any without one.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = key or ec.generate_private_key(ec.SECP256R1())
     common = [] if common_name is None else [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
     name = x509.Name([*common, x509.NameAttribute(NameOID.ORGANIZATION_NAME, "farm")])
     now = datetime.now(UTC)

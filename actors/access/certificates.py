@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.kind import GIVES_ACCESS, Kind
@@ -18,6 +19,7 @@ from trunkline.actors.core.values.certificates import (
     check_authorities,
     check_chain,
     check_not_expired,
+    check_purpose,
     describe,
     read_certificates,
 )
@@ -126,6 +128,7 @@ def _check_certificate(change: Change) -> None:
         new["certificate"], chain = read_certificates(new["certificate"], field="certificate")
         check_not_expired(chain[:1], change.now_ms, field="certificate")
         check_chain(chain, _CHAIN_CERTIFICATES_MAX, field="certificate")
+        check_purpose(chain[0], ExtendedKeyUsageOID.CLIENT_AUTH, field="certificate")
         new["certificateInfo"] = describe(chain[0])
         check_unused(change, CERTIFICATE, FINGERPRINT, "certificate")
 

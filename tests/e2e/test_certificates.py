@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
 )
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tests.certificates import issue
 from tests.e2e.conftest import Server
@@ -90,6 +91,7 @@ async def test_a_store_with_certificates_is_sound(start_server: StartServer) -> 
 # What is refused.
 
 EXPIRED = issue("old", days=(-30, -1))
+OF_SERVER = issue("server", purposes=(ExtendedKeyUsageOID.SERVER_AUTH,))
 REFUSED: list[tuple[str, str]] = [
     ("x" * 60, "is not a whole certificate"),
     (LEAF.pem[:-30], "is not a whole certificate"),
@@ -97,6 +99,7 @@ REFUSED: list[tuple[str, str]] = [
     (LEAF.pem.replace("M", "N", 3), "block 1 cannot be read as an X.509 certificate"),
     (LEAF.pem.replace("CERTIFICATE", "CERTIFICATE REQUEST"), "block 1 is not a certificate"),
     (EXPIRED.pem, "block 1 expired at "),
+    (OF_SERVER.pem, "block 1 is for other purposes than clientAuth"),
     (LEAF.pem + ROOT.pem, "block 2 did not issue the certificate before it"),
     (MIDDLE.pem + LEAF.pem, "block 2 did not issue the certificate before it"),
     (LEAF.pem * 11, "has 11 certificates"),

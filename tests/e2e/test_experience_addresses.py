@@ -15,7 +15,9 @@ import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from tests.certificates import issue
 from tests.e2e.conftest import NOT_BY_DOORS, Server, running_server
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
 from tests.http.tls_client import write_certificate
@@ -101,6 +103,43 @@ async def test_keys_that_browsers_do_not_accept_are_refused(exp: Experience, aut
     body["sslCert"] = ended.public_bytes(serialization.Encoding.PEM).decode()
     assert "expired" in await exp.refused("POST", "domains", body)
     assert (await exp.get("domains"))["totalCount"] == 0
+
+
+async def test_a_certificate_that_no_client_would_accept_is_refused(exp: Experience) -> None:
+    """It would be used at once; or TLS would not take it, and clients would get that of the server."""
+    root = issue("root", ca=True)
+    between, stranger = issue("between", root, ca=True), issue("between", ca=True)
+    leaf, by_root = issue(HOST, between, names=(HOST,)), issue(HOST, root, names=(HOST,))
+    small = rsa.generate_private_key(65537, 1024)
+    old = issue("old", root, ca=True, key=small)
+    by_old = issue(HOST, old, names=(HOST,))
+    odd = issue(HOST, root, names=(HOST,), key=ec.generate_private_key(ec.SECP256K1()))
+    early = issue(HOST, root, names=(HOST,), days=(1, 2))
+    client = issue(HOST, root, names=(HOST,), purposes=(ExtendedKeyUsageOID.CLIENT_AUTH,))
+    der = by_root.certificate.public_bytes(serialization.Encoding.DER)
+    unknown = ssl.DER_cert_to_PEM_cert(
+        der.replace(bytes.fromhex("2a8648ce3d0201"), bytes.fromhex("2a8648ce3d0209"))
+    )
+    foreign = "no other certificate in it has issued the certificate of the domain"
+    for issued_to, cert, bundle, said in (
+        (leaf, leaf.pem, stranger.pem, f"sslBundle: {foreign}"),
+        (leaf, leaf.pem + root.pem, None, f"sslCert: {foreign}"),
+        (by_old, by_old.pem, old.pem, "sslBundle: block 1 has a key of 1024 bits"),
+        (odd, odd.pem, None, "sslKey: is of the curve secp256k1"),
+        (by_root, unknown, None, "sslCert: block 1 has a key or a signature of a kind"),
+        (early, early.pem, None, "sslCert: block 1 is not valid before"),
+        (client, client.pem, None, "sslCert: block 1 is for other purposes than serverAuth"),
+    ):
+        body = {"domainName": HOST, "sslKey": issued_to.key_pem, "sslCert": cert}
+        body |= {} if bundle is None else {"sslBundle": bundle}
+        assert (await exp.refused("POST", "domains", body)).startswith(said), said
+    # In any order, with the root or without; another bundle is checked as well.
+    bundle = root.pem + between.pem
+    made = await exp.make("domains", domainName=HOST, sslKey=leaf.key_pem, sslCert=leaf.pem, sslBundle=bundle)
+    each = f"domains/{made['id']}"
+    assert (await exp.refused("PATCH", each, {"sslBundle": stranger.pem})).startswith(f"sslBundle: {foreign}")
+    await exp.patch(each, sslBundle=None)
+    await exp.patch(each, sslKey=by_root.key_pem, sslCert=by_root.pem)
 
 
 async def test_the_key_is_encrypted_and_comes_back_nowhere(exp: Experience, authority: trustme.CA) -> None:

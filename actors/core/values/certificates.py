@@ -15,7 +15,7 @@ from typing import Any, Final
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.timestamps import iso, parse_iso
@@ -23,6 +23,10 @@ from trunkline.actors.core.values.timestamps import iso, parse_iso
 # A block has no hyphens inside, so the search takes linear time.
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----")
 _PRIVATE_KEY: Final = re.compile(r"PRIVATE[ _]KEY", re.IGNORECASE)
+_PURPOSES: Final = {
+    ExtendedKeyUsageOID.CLIENT_AUTH: "clientAuth",
+    ExtendedKeyUsageOID.SERVER_AUTH: "serverAuth",
+}
 _DETAIL_CHARACTERS_MAX: Final = 1024
 _UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
@@ -93,6 +97,30 @@ def check_not_expired(certificates: Certificates, now_ms: int, *, field: str) ->
         end = _iso(certificate.not_valid_after_utc)
         if parse_iso(end) < now_ms:
             raise Invalid(f"{field}: block {position} expired at {end}; give one that is still valid.")
+
+
+def check_begun(certificates: Certificates, now_ms: int, *, field: str) -> None:
+    """Raise `Invalid` if one of the certificates is not valid yet."""
+    for position, certificate in enumerate(certificates, 1):
+        begin = _iso(certificate.not_valid_before_utc)
+        if parse_iso(begin) > now_ms:
+            raise Invalid(
+                f"{field}: block {position} is not valid before {begin}; give one that is valid already."
+            )
+
+
+def check_purpose(certificate: x509.Certificate, purpose: x509.ObjectIdentifier, *, field: str) -> None:
+    """Raise `Invalid` if the certificate says what it is for, and this is not among it."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage)
+    except x509.ExtensionNotFound:
+        return
+    if purpose not in found.value:
+        name = _PURPOSES[purpose]
+        raise Invalid(
+            f"{field}: block 1 is for other purposes than {name}, as its extended key usage says; "
+            f"give a certificate that is for {name}."
+        )
 
 
 def check_chain(certificates: Certificates, most: int, *, field: str) -> None:

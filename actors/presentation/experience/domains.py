@@ -14,7 +14,6 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.records.source import Staged
-from trunkline.actors.core.values.certificates import check_not_expired, read_certificates
 from trunkline.actors.core.values.changes import Removable, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
@@ -22,7 +21,12 @@ from trunkline.actors.core.values.terms import Id, Name, RecordView
 from trunkline.actors.presentation.experience.content import DEVELOP_NAME, check_number, check_version
 from trunkline.actors.presentation.experience.domain_names import DomainNames
 from trunkline.actors.presentation.experience.kind import DOMAIN
-from trunkline.actors.presentation.experience.tls import check_certificate, check_key, key_fingerprint
+from trunkline.actors.presentation.experience.tls import (
+    check_certificate,
+    check_chain,
+    check_key,
+    key_fingerprint,
+)
 from trunkline.store import keys
 
 _LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -105,12 +109,10 @@ def _check_tls(change: Change) -> None:
         raise Invalid(f"{missing}: is missing; it is stored and removed together with {given}.")
     if "sslBundle" in new and "sslCert" not in new:
         raise Invalid("sslBundle: belongs to a certificate, and there is no sslCert; send or remove both.")
-    if named.get("sslBundle") is not None:
-        _, issuers = read_certificates(named["sslBundle"], field="sslBundle")
-        check_not_expired(issuers, change.now_ms, field="sslBundle")
+    if named.get("sslCert") is not None or named.get("sslBundle") is not None:
+        check_chain(new["sslCert"], new.get("sslBundle"), change.now_ms)
     if "sslCert" in new and named.keys() & {"sslCert", "sslKey", "domainName"}:
-        now_ms = change.now_ms if "sslCert" in named else None
-        check_certificate(new["sslCert"], new["sslKeyFingerprint"], new["domainName"], now_ms)
+        check_certificate(new["sslCert"], new["sslKeyFingerprint"], new["domainName"])
 
 
 DOMAINS: Final = Resource(
