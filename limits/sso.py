@@ -24,7 +24,7 @@ class SsoDomain:
     """An e-mail domain with single sign-on by SAML 2.0.
 
     `url` is where the identity provider takes logins, `issuer` its name in its answers, `certfile` a PEM file with the
-    certificate that it signs with. `audience` is the name of this server at the identity provider (default: its public
+    certificates that it signs with. `audience` is the name of this server at the identity provider (default: its public
     URL), `acs_url` the page to which the identity provider sends its answer (default: the login at the public URL).
     `email_attribute` names the attribute with the e-mail address, if that is not the name of the subject.
     `unsolicited` also accepts answers for which this server has made no request.

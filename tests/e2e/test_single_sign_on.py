@@ -275,6 +275,41 @@ async def test_a_domain_may_differ_from_the_defaults(
         await log_in(server, idp.answer(wanted.but(more=statement)))
 
 
+async def test_any_one_confirmation_suffices(start_server: StartServer, idp: IdentityProvider) -> None:
+    """The first one is for another recipient; used up is the assertion, not the confirmation."""
+
+    def answer(wanted: Wanted, *recipients: str) -> str:
+        response = idp.response(wanted)
+        only = response.find(".//saml:SubjectConfirmation", NAMES)
+        for recipient in recipients:
+            other = copy.deepcopy(only)
+            other.find("saml:SubjectConfirmationData", NAMES).set("Recipient", recipient)
+            only.addprevious(other)
+        only.getparent().remove(only)
+        return encoded(idp.signed(response))
+
+    async with serving(start_server, idp) as server:
+        right = answer(await begun(server), "https://another.example/saml", ACS)
+        await log_in(server, right)
+        await refused(server, right, "was used before")
+        wrong = answer(await begun(server), "https://another.example/saml", "https://b.example")
+        await refused(server, wrong, f"the recipient is not {ACS}")
+
+
+async def test_an_identity_provider_may_have_two_certificates(
+    start_server: StartServer, idp: IdentityProvider, tmp_path: Path
+) -> None:
+    """While it changes from one to the next, both are in the file."""
+    (tmp_path / "next").mkdir()
+    successor, stranger = IdentityProvider(tmp_path / "next"), ec.generate_private_key(ec.SECP256R1())
+    idp.file.write_bytes(idp.file.read_bytes() + successor.file.read_bytes())
+    async with serving(start_server, idp) as server:
+        for signer in (idp, successor):
+            await log_in(server, signer.answer(await begun(server)))
+        foreign = idp.signed(idp.response(await begun(server)), key=stranger)
+        await refused(server, encoded(foreign), "signature is not that")
+
+
 async def test_an_unknown_domain_and_an_expired_certificate(
     start_server: StartServer, idp: IdentityProvider
 ) -> None:

@@ -72,7 +72,8 @@ class Partners:
 
     domain: str
     sso: SsoDomain
-    certificate: x509.Certificate
+    certificates: tuple[x509.Certificate, ...]
+    """With which the identity provider signs: two while it changes from one to the next."""
     base_url: str
     key: bytes
     """The key of the codes in the ids of requests."""
@@ -90,13 +91,13 @@ class Partners:
         return self.sso.acs_url or f"{self.base_url}/auth/user/saml"
 
 
-def read_certificate(domain: str, sso: SsoDomain) -> x509.Certificate:
-    """Read the certificate of an identity provider. Raises `SettingsError`."""
+def read_signers(domain: str, sso: SsoDomain) -> tuple[x509.Certificate, ...]:
+    """Read the certificates of an identity provider. Raises `SettingsError`."""
     try:
-        return x509.load_pem_x509_certificate(Path(sso.certfile).read_bytes())
+        return tuple(x509.load_pem_x509_certificates(Path(sso.certfile).read_bytes()))
     except (OSError, ValueError) as error:
         raise SettingsError(
-            f'sso."{domain}".certfile', f"cannot be read: {error}", "name a PEM file with one certificate"
+            f'sso."{domain}".certfile', f"cannot be read: {error}", "name a PEM file with its certificates"
         ) from None
 
 
@@ -224,17 +225,20 @@ def _verified(signer: Element, partners: Partners) -> Element:
         digest_algorithms=frozenset(DigestAlgorithm[name] for name in _DIGESTED_WITH),
         verification_time=datetime.fromtimestamp(partners.now_ms / 1000, UTC),
     )
-    try:
-        result: Any = XMLVerifier().verify(
-            etree.tostring(signer, with_tail=False),
-            x509_cert=partners.certificate,
-            expect_config=expected,
-            id_attribute="ID",
-        )
-    except (SignXMLException, InvalidSignature, etree.LxmlError, ValueError, TypeError, KeyError):
+    content = etree.tostring(signer, with_tail=False)
+    result: Any = None
+    for certificate in partners.certificates:
+        try:
+            result = XMLVerifier().verify(
+                content, x509_cert=certificate, expect_config=expected, id_attribute="ID"
+            )
+            break
+        except (SignXMLException, InvalidSignature, etree.LxmlError, ValueError, TypeError, KeyError):
+            continue
+    if result is None:
         raise Unauthorized(
             "SAMLResponse: the signature is not that of the identity provider, or its certificate has expired."
-        ) from None
+        )
     covered: Element | None = result.signed_xml
     if (
         covered is None
@@ -256,22 +260,39 @@ def _check_response(root: Element, partners: Partners) -> None:
 
 
 def _check_confirmation(subject: Element, partners: Partners) -> int:
-    """Check for whom the assertion was made. Returns the time in ms at which it expires."""
-    for confirmation in subject.iterfind(f"{_ASSERTION}SubjectConfirmation"):
-        data = confirmation.find(f"{_ASSERTION}SubjectConfirmationData")
-        if confirmation.get("Method") != _BEARER or data is None:
-            continue
-        if data.get("Recipient") != partners.acs_url:
-            raise Unauthorized(f"SAMLResponse: the recipient is not {partners.acs_url}.")
-        request = data.get("InResponseTo")
-        if not (partners.sso.unsolicited if request is None else _is_request(partners, request)):
-            raise Unauthorized("SAMLResponse: answers no request of this server, or an old one; begin again.")
-        _check_time(data, "NotBefore", partners)
-        expires_ms = _check_time(data, "NotOnOrAfter", partners)
-        if expires_ms is None:
-            raise Unauthorized("SAMLResponse: the assertion does not say when it expires.")
-        return expires_ms
-    raise Unauthorized("SAMLResponse: the assertion is not for a bearer.")
+    """Check for whom the assertion was made. Any one confirmation suffices (SAML 2.0 core, 2.4.1).
+
+    Returns the time in ms at which the last of them expires: it must not depend on the one that is used, because it
+    orders the used assertions.
+    """
+    found = [
+        data
+        for confirmation in subject.iterfind(f"{_ASSERTION}SubjectConfirmation")
+        if confirmation.get("Method") == _BEARER
+        and (data := confirmation.find(f"{_ASSERTION}SubjectConfirmationData")) is not None
+    ]
+    refusals = []
+    for data in found:
+        try:
+            _check_bearer(data, partners)
+        except Unauthorized as refusal:
+            refusals.append(refusal)
+    if len(refusals) == len(found):
+        raise refusals[0] if refusals else Unauthorized("SAMLResponse: the assertion is not for a bearer.")
+    return max(bound_ms for data in found if (bound_ms := _bound_ms(data, "NotOnOrAfter")) is not None)
+
+
+def _check_bearer(data: Element, partners: Partners) -> None:
+    """Check one confirmation. Raises `Unauthorized`."""
+    if data.get("Recipient") != partners.acs_url:
+        raise Unauthorized(f"SAMLResponse: the recipient is not {partners.acs_url}.")
+    request = data.get("InResponseTo")
+    if not (partners.sso.unsolicited if request is None else _is_request(partners, request)):
+        raise Unauthorized("SAMLResponse: answers no request of this server, or an old one; begin again.")
+    _check_time(data, "NotBefore", partners)
+    _check_time(data, "NotOnOrAfter", partners)
+    if data.get("NotOnOrAfter") is None:
+        raise Unauthorized("SAMLResponse: the assertion does not say when it expires.")
 
 
 def _check_conditions(conditions: Element, partners: Partners) -> None:
@@ -285,22 +306,25 @@ def _check_conditions(conditions: Element, partners: Partners) -> None:
         raise Unauthorized("SAMLResponse: the assertion names no audience.")
 
 
-def _check_time(element: Element, name: str, partners: Partners) -> int | None:
-    """Check a bound in time, if there is one, with the permitted skew of the clocks; returns it in ms."""
-    text = element.get(name)
-    if text is None:
-        return None
-    try:
-        bound_ms = parse_iso(text, field=name)
-    except TimestampError:
-        raise Unauthorized(f"SAMLResponse: {name} is not a valid time.") from None
+def _check_time(element: Element, name: str, partners: Partners) -> None:
+    """Check a bound in time, if there is one, with the permitted skew of the clocks."""
+    bound_ms = _bound_ms(element, name)
+    if bound_ms is None:
+        return
     skew_ms, now_ms = partners.limits.sso_clock_skew_s * 1000, partners.now_ms
     if name == "NotBefore":
         if now_ms < bound_ms - skew_ms:
             raise Unauthorized(f"SAMLResponse: is not valid before {iso(bound_ms)}; it is {iso(now_ms)}.")
     elif now_ms >= bound_ms + skew_ms:
         raise Unauthorized(f"SAMLResponse: has expired at {iso(bound_ms)}; it is {iso(now_ms)}.")
-    return bound_ms
+
+
+def _bound_ms(element: Element, name: str) -> int | None:
+    text = element.get(name)
+    try:
+        return None if text is None else parse_iso(text, field=name)
+    except TimestampError:
+        raise Unauthorized(f"SAMLResponse: {name} is not a valid time.") from None
 
 
 def _email(assertion: Element, subject: Element, attribute: str | None) -> str:

@@ -18,7 +18,7 @@ from trunkline.actors.core.values.errors import Overloaded, Unauthorized
 from trunkline.actors.core.values.signed_claims import key_for
 from trunkline.actors.core.values.structs import FORM, Body, Message
 from trunkline.actors.people.accounts.messages import Scopes
-from trunkline.actors.people.accounts.saml import Partners, read_certificate
+from trunkline.actors.people.accounts.saml import Partners, read_signers
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.extras import how_to_install, lacks, library_missing
 from trunkline.limits.settings import Settings
@@ -107,8 +107,8 @@ class SingleSignOn:
         self._limits = limits
         self._codehost_url = settings.codehost_url
         self._key = key_for(secret, b"trunkline single sign-on")
-        self._domains: dict[str, tuple[SsoDomain, x509.Certificate]] = {
-            domain: (sso, read_certificate(domain, sso)) for domain, sso in settings.sso.items()
+        self._domains: dict[str, tuple[SsoDomain, tuple[x509.Certificate, ...]]] = {
+            domain: (sso, read_signers(domain, sso)) for domain, sso in settings.sso.items()
         }
 
     def partners(self, domain: str, base_url: str, now_ms: int) -> Partners | None:
@@ -117,11 +117,11 @@ class SingleSignOn:
         found = self._domains.get(domain)
         if found is None:
             return None
-        sso, certificate = found
+        sso, certificates = found
         return Partners(
             domain=domain,
             sso=sso,
-            certificate=certificate,
+            certificates=certificates,
             base_url=base_url,
             key=self._key,
             limits=self._limits,
