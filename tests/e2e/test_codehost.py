@@ -21,6 +21,7 @@ from trunkline.limits.settings import Settings
 StartServer = Callable[..., Any]
 
 UNTHROTTLED = {"login_per_account": "off", "login_per_address": "off"}
+OTHER = "other@example.com"
 VERIFIED = {"email": EMAIL, "primary": True, "verified": True}
 
 
@@ -68,6 +69,7 @@ async def log_in(server: Server, status: int = 200, **more: Any) -> Any:
 
 async def test_a_verified_address_logs_in(start_server: StartServer) -> None:
     async with serving(start_server) as (server, host):
+        await server_users.add_user(server.root, OTHER, PASSWORD)
         answer = await log_in(server, requestedScopes=["me.get"], tokenTTL=60)
         me = await server.call("GET", "/me", token=answer["token"])
         assert (me["id"], me["codehostConnected"]) == (answer["userId"], True)
@@ -77,20 +79,22 @@ async def test_a_verified_address_logs_in(start_server: StartServer) -> None:
         for answer in (
             [VERIFIED],
             [{"email": "x@y.z", "verified": True}, VERIFIED],
+            # The account with this address is not verified, so it may be that of somebody else.
+            [{"email": OTHER, "verified": True}, VERIFIED],
             {"email": EMAIL.upper()},
         ):
             host.answer = answer
-            await log_in(server)
+            assert (await log_in(server))["userId"] == me["id"]
 
 
 async def test_everything_else_does_not(start_server: StartServer) -> None:
     async with serving(start_server) as (server, host):
-        await server_users.add_user(server.root, "other@example.com", PASSWORD)
+        await server_users.add_user(server.root, OTHER, PASSWORD)
         await server_users.add_user(server.root, "strasse@example.com", PASSWORD)
         await server_users.verify_email(server.root, "strasse@example.com")
         answers: list[tuple[Any, int, str]] = [
             ({"email": "nobody@example.com"}, 401, "There is no user"),
-            ({"email": "other@example.com"}, 401, "is not verified"),
+            ({"email": OTHER}, 401, "is not verified"),
             # Equal without regard to case in Unicode, and the address of somebody else.
             ({"email": "straße@example.com"}, 401, "is not that of the user"),
             ({"email": EMAIL, "verified": False}, 401, "names no verified e-mail address"),
@@ -118,7 +122,7 @@ async def test_a_user_disconnects_and_connects_the_code_host(start_server: Start
         await log_in(server)
         assert (await server.call("PATCH", "/me/disconnectCodehost"))["codehostConnected"] is False
         assert "has disconnected" in (await log_in(server, 401))["message"]
-        host.answer = {"email": "other@example.com"}
+        host.answer = {"email": OTHER}
         connect = {"accessToken": "t"}
         await server.call("PATCH", "/me/connectCodehost", connect, status=401)
         host.answer = {"email": EMAIL}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 
 from trunkline.actors.access.authority import find_user
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import USER
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.threads import SHORT, in_thread
 from trunkline.actors.core.values.errors import Invalid, Unauthorized
@@ -99,15 +101,18 @@ async def _begin_session(
     assertion: tuple[int, str] | None,
     wanted: tuple[frozenset[str], float | None],
 ) -> Response:
-    """Log in the first user who has one of the addresses. Raises `Unauthorized`."""
+    """Log in the first user who has one of the addresses, verified if there is one such. Raises `Unauthorized`."""
     system = call.service.system
     with system.store.snapshot() as snapshot:
-        found = [user for email in emails if (user := find_user(snapshot, email)) is not None]
-    if not found:
+        ids = [id for email in emails if (id := find_user(snapshot, email)) is not None]
+        users = [user for id in ids if (user := records.find(snapshot, USER, ROOT, id)) is not None]
+    if not users:
         raise Unauthorized("There is no user with this e-mail address.")
+    # An account whose address is not verified may be somebody else's, so it does not stand in the way of another.
+    user = next((each for each in users if "emailVerified" in each.doc), users[0])
     message = BeginSession(provider=provider, emails=emails, assertion=assertion)
-    session = (await system.ask(Ref("user", ROOT, found[0]), message)).value
-    return user_token(call, found[0], session, *wanted)
+    session = (await system.ask(Ref("user", ROOT, user.id), message)).value
+    return user_token(call, user.id, session, *wanted)
 
 
 _REFUSED = {401: "The login at the other place is not accepted", 429: "Too many failed logins"}
