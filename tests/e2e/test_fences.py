@@ -162,14 +162,20 @@ async def test_a_command_to_many_reaches_all_or_none(server: Server) -> None:
     path = f"{house.application}/devices/command"
     both = {"name": "go", "deviceIds": [house.id("A"), house.id("B")]}
     await server.call("POST", path, both, token=token, status=200)
-    for body in (
-        {"name": "stop", "deviceIds": [house.id("A"), house.id("C")]},
-        {"name": "stop", "deviceQuery": {}},
-    ):
-        await server.call("POST", path, body, token=token, status=403)
+    beyond = {"name": "stop", "deviceIds": [house.id("A"), house.id("C")]}
+    await server.call("POST", path, beyond, token=token, status=403)
     for name in "AB":
         commands = await server.call("GET", f"{house.devices[name]}/command?limit=10")
         assert [each["name"] for each in commands] == ["go"]
+    # Queries select only what the key allows, as they do where devices are read, and tell nothing of the others.
+    answers = [
+        await server.call("POST", path, {"name": "up", "deviceQuery": {"name": name}}, token=token)
+        for name in ("C", "nobody", "B")
+    ]
+    assert answers == [{"success": True}] * 3
+    for name, names in (("A", ["go"]), ("B", ["up", "go"]), ("C", [])):
+        commands = await server.call("GET", f"{house.devices[name]}/command?limit=10")
+        assert [each["name"] for each in commands] == names
 
 
 async def test_lists_and_queries_show_no_more_than_the_key_allows(server: Server) -> None:

@@ -123,5 +123,7 @@ async def _selected(visit: Visit, choice: dict[str, Any], field: str) -> list[by
     if not any(choice.values()) and "deviceQuery" not in choice:
         return []
     body = body_of(CommandToMany, {"name": "any", **choice}, field)
-    found: list[bytes] = await visit.read(SelectDevices(application=visit.world.application, body=body))
+    found: list[bytes] = await visit.read(
+        SelectDevices(application=visit.world.application, body=body, reach=None)
+    )
     return found

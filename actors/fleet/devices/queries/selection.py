@@ -228,6 +228,7 @@ def select_devices(reading: Reading, message: SelectDevices) -> list[bytes]:
         body.device_tags,
         body.device_query,
         default_all=False,
+        reach=message.reach,
     )
     return [device.id for device in selected]
 

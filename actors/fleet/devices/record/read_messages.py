@@ -125,10 +125,11 @@ class ListTagValues(Message, frozen=True):
 
 
 class SelectDevices(Message, frozen=True):
-    """The ids of all devices that a command to many devices selects."""
+    """The ids of all devices that a command to many devices selects, by tag and query only within `reach`."""
 
     application: bytes
     body: CommandToMany
+    reach: Reach | None
 
 
 class GetMissedStates(Message, frozen=True):

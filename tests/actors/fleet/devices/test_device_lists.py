@@ -203,7 +203,8 @@ async def test_a_selection_by_query_goes_by_an_index_and_one_by_tag_does_not(
 
     async def chosen(**body: Any) -> set[bytes]:
         command = msgspec.convert({"name": "go", **body}, devices.CommandToMany)
-        return set(await house.read(read_messages.SelectDevices(application=house.application, body=command)))
+        message = read_messages.SelectDevices(application=house.application, body=command, reach=None)
+        return set(await house.read(message))
 
     by_name, by_tag = {"deviceQuery": {"name": "pump"}}, {"deviceTags": [{"key": "floor"}]}
     assert await chosen(**by_name) == {pump}
