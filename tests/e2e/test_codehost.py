@@ -148,6 +148,20 @@ async def test_failed_log_ins_count_for_the_address(start_server: StartServer) -
         assert len(host.heads) == 2
 
 
+async def test_those_behind_one_address_do_not_count_as_one_account(start_server: StartServer) -> None:
+    """Not those who log in at the same time, nor those who fail."""
+    limits = {"login_per_account": {"calls": 2, "window_s": 60}}
+    async with serving(start_server, limits=limits) as (server, host):
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(log_in, server)
+        host.answer = []
+        for _ in range(3):
+            await log_in(server, 401)
+        host.answer = {"email": EMAIL}
+        await log_in(server)
+
+
 async def test_without_a_code_host_nobody_is_asked(server: Server) -> None:
     assert "has no code host" in (await log_in(server, 401))["message"]
 

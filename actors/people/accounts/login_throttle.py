@@ -23,7 +23,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Final, NamedTuple
 
 import trio
@@ -103,19 +103,20 @@ class LoginThrottle:
 
     @asynccontextmanager
     async def attempt(
-        self, account: str, address: str | None, now_s: Callable[[], float], share: str = SERVER
+        self, account: str | None, address: str | None, now_s: Callable[[], float], share: str = SERVER
     ) -> AsyncIterator[None]:
         """Check a password in the body: the attempt fails if the body raises `Unauthorized` or is cancelled.
 
         Raises `TooManyRequests` if `account` or `address` has reached its limit, `Overloaded` if too many passwords
         of the same `share` are being checked: at `logins_checking_max` for an address with a login under way, at twice
-        as many for another. No other attempt at `account` runs at the same time as the body.
+        as many for another. No other attempt at `account` runs at the same time as the body. Where the account is not
+        known before (None), only the address counts.
         """
         buckets = self._buckets(self.users, account, address)
         now = now_s()
         for bucket in buckets:
             self._check(bucket, now)
-        who = share, _name_of(account) if address is None else network_of(address)
+        who = share, _name_of(account or "") if address is None else network_of(address)
         self._check_room(*who)
         keys = [bucket.key for bucket in buckets]
         self._undecided.update(keys)
@@ -123,7 +124,7 @@ class LoginThrottle:
         self._checking_of[who] += 1
         token = asks_from.set(who[1] if share == SERVER else None)
         try:
-            async with self._lock(_name_of(account)):
+            async with nullcontext() if account is None else self._lock(_name_of(account)):
                 yield
         except (Unauthorized, trio.Cancelled):
             for bucket in buckets:
@@ -155,13 +156,13 @@ class LoginThrottle:
         for bucket in self._buckets(self.users, account, address):
             bucket.windows.count(bucket.subject, bucket.rate, now_s)
 
-    def _buckets(self, accounts: FailureWindows, account: str, address: str | None) -> list[_Bucket]:
-        """The windows that an attempt counts in, that of the address first; without an address that of the account."""
-        limits = self._limits
-        found = [("login_per_account", accounts, _name_of(account), limits.login_per_account)]
+    def _buckets(self, accounts: FailureWindows, account: str | None, address: str | None) -> list[_Bucket]:
+        """The windows that an attempt counts in: that of the address, and then that of the account."""
+        limits, found = self._limits, []
         if address is not None:
-            of_address = "login_per_address", self.addresses, network_of(address), limits.login_per_address
-            found.insert(0, of_address)
+            found.append(("login_per_address", self.addresses, network_of(address), limits.login_per_address))
+        if account is not None:
+            found.append(("login_per_account", accounts, _name_of(account), limits.login_per_account))
         return [
             _Bucket(name, windows, subject, rate)
             for name, windows, subject, rate in found

@@ -91,7 +91,7 @@ def _partners(call: Call, domain: str) -> Partners | None:
 def _attempt(call: Call) -> AbstractAsyncContextManager[None]:
     """Failed attempts count for the network address: who logs in is not known before."""
     address, now_s = call.request.address, call.service.system.clock.monotonic_s
-    return call.service.login_throttle.attempt(f"single sign-on from {address}", address, now_s)
+    return call.service.login_throttle.attempt(None, address, now_s)
 
 
 async def _begin_session(
