@@ -40,6 +40,7 @@ from trunkline.store.directory import (
     DATA_FILE,
     KEYS_FILE,
     LAST_BACKUP,
+    LOCK_FILE,
     SECRET,
     STORE,
     DataDirectory,
@@ -112,7 +113,7 @@ def backup(
             for number in range(len(places)):
                 copy_contents(blobs, copy, number, contents)
             for number in range(len(places)):
-                (partition_directory(copy, number) / STORE / "lock.mdb").unlink(missing_ok=True)
+                (partition_directory(copy, number) / STORE / LOCK_FILE).unlink(missing_ok=True)
 
         if (directory / CONTENTS).is_dir():
             stack.enter_context(blobs.kept())

@@ -27,6 +27,7 @@ from trunkline.store.checksums import RESIDUE, opened
 from trunkline.store.directory import DATA_FILE
 from trunkline.store.errors import StoreBroken, StoreDamaged, StoreError, StoreFull, StoreLost, translate
 from trunkline.store.keys import ARRIVALS, ARRIVALS_END, DATABASES
+from trunkline.store.mapped_file import make_lock_file
 
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
@@ -314,6 +315,7 @@ def _open(path: Path, size_bytes: int, read_only: bool) -> lmdb.Environment:
     try:
         if not read_only:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_lock_file(path, READERS_MAX)
         return lmdb.open(
             str(path),
             map_size=size_bytes,

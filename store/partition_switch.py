@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from trunkline.store.blobs import Blobs
-from trunkline.store.directory import DATA_FILE, STORE, data_file, sync_directory
+from trunkline.store.directory import DATA_FILE, LOCK_FILE, STORE, data_file, sync_directory
 from trunkline.store.env import MIB
 from trunkline.store.errors import translate
 from trunkline.store.file_stores import RESULTS
@@ -99,7 +99,7 @@ def _take_store(place: Path) -> Iterator[None]:
     if new.exists():
         old.parent.mkdir(mode=0o700, exist_ok=True)
         # Whoever still reads the old store keeps both of its files; what it says of its reads is not about the new one.
-        (place / STORE / "lock.mdb").unlink(missing_ok=True)
+        (place / STORE / LOCK_FILE).unlink(missing_ok=True)
         yield
         new.replace(old)
         sync_directory(place / STORE)

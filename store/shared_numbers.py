@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from trunkline.store.errors import translate
+from trunkline.store.mapped_file import open_allocated
 
 if TYPE_CHECKING:
     from trunkline.store.freshness import Freshness
@@ -37,11 +38,9 @@ class SharedNumbers:
     def __init__(self, path: Path, own: int | None, count: int) -> None:
         """Open or create the file for `count` partitions. Raises StoreError."""
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            size_bytes = count * _BLOCK_BYTES
+            descriptor = open_allocated(path, size_bytes)
             try:
-                size_bytes = count * _BLOCK_BYTES
-                if os.fstat(descriptor).st_size < size_bytes:
-                    os.ftruncate(descriptor, size_bytes)
                 self._map = mmap.mmap(descriptor, size_bytes)
             finally:
                 os.close(descriptor)

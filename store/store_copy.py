@@ -18,7 +18,7 @@ from typing import Final
 import lmdb
 
 from trunkline.store import pages
-from trunkline.store.directory import DATA_FILE, STORE, DataDirectory, data_file, sync_directory
+from trunkline.store.directory import DATA_FILE, LOCK_FILE, STORE, DataDirectory, data_file, sync_directory
 from trunkline.store.errors import FormatUnsupported, StoreDamaged, StoreError, translate
 from trunkline.store.migrations import FORMAT, other_format, stored_format
 from trunkline.store.store_files import opened_read_only
@@ -63,7 +63,7 @@ def take_copy(directory: Path, common: Path | None = None) -> None:
             raise FormatUnsupported(other_format(number, folder))
         try:
             data_file(folder).replace(data_file(directory))
-            (directory / STORE / "lock.mdb").unlink(missing_ok=True)
+            (directory / STORE / LOCK_FILE).unlink(missing_ok=True)
             sync_directory(directory / STORE)
             shutil.rmtree(folder)
             sync_directory(directory)
