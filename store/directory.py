@@ -45,6 +45,8 @@ LOCK_FILE = "lock.mdb"
 """The file in it in which LMDB notes who reads and who writes."""
 KEYS_FILE = "encryption-keys"
 """The file of the keys that seal stored secrets, unless it is elsewhere."""
+LOST_AND_FOUND = "lost+found"
+"""The folder that a file system makes at its root."""
 MANIFEST = "manifest.json"
 """The file that only a backup has."""
 _FIRST_WRITE_BYTES = 2 * mmap.PAGESIZE
@@ -53,7 +55,7 @@ _TRACES = (f"{CONTENTS}/drafts", "results/drafts", LAST_BACKUP, MANIFEST)
 """What no directory has before its store was first on disk. The secret and the keys are no trace: a machine of a server
 with a log begins with both."""
 _PREPARED = frozenset(
-    {STORE, CONTENTS, KEYS_FILE, "results", "outbox", "archives", "backups", "partitions", "lost+found"}
+    {STORE, CONTENTS, KEYS_FILE, "results", "outbox", "archives", "backups", "partitions", LOST_AND_FOUND}
 )
 """What a new directory may hold, where parts of it are on disks of their own."""
 _OWNER_ONLY = 0o600

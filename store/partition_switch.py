@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from trunkline.store.blobs import Blobs
-from trunkline.store.directory import DATA_FILE, LOCK_FILE, STORE, data_file, sync_directory
+from trunkline.store.directory import DATA_FILE, LOCK_FILE, LOST_AND_FOUND, STORE, data_file, sync_directory
 from trunkline.store.env import MIB
 from trunkline.store.errors import translate
 from trunkline.store.file_stores import RESULTS
@@ -126,10 +126,15 @@ def _move_result(before: Path, after: Path, name: str) -> None:
 
 
 def _remove(place: Path) -> Iterator[None]:
-    """Remove the directory of a partition that is left over."""
+    """Remove the directory of a partition that is left over.
+
+    What belongs to a disk that is mounted there stays: only root may even read it.
+    """
     if not place.exists():
         return
     for child in sorted(place.iterdir()):
+        if child.name == LOST_AND_FOUND:
+            continue
         if child.is_dir() and not child.is_symlink():
             shutil.rmtree(child)
         else:

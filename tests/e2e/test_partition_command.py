@@ -52,6 +52,22 @@ async def test_applications_are_divided_and_brought_together_again(tmp_path: Pat
     assert checked.returncode == 0, checked
 
 
+async def test_a_disk_of_a_partition_that_is_left_over_keeps_what_is_its_own(tmp_path: Path) -> None:
+    """The user of the server may not even read it, and a switch that cannot be completed would be the end of all."""
+    data = tmp_path / "data"
+    disk = partition_directory(data, 1)
+    async with running_server(data, partitions=1) as server:
+        await furnish(server, "a")
+    (disk / "lost+found").mkdir(parents=True)
+    for count in (2, 1, 2):
+        done = await trunkline("partition", "--count", str(count), "--data", str(data))
+        assert done.returncode == 0, done
+        found = {each.name for each in disk.iterdir()}
+        assert found == {"lost+found"} if count == 1 else found > {"lost+found", "store"}
+    checked = await trunkline("check", "--data", str(data))
+    assert checked.returncode == 0, checked
+
+
 @pytest.mark.parametrize("by", ["a start", "the command"])
 async def test_what_a_killed_division_has_left_is_removed(tmp_path: Path, by: str) -> None:
     data = tmp_path / "data"
