@@ -177,6 +177,14 @@ class MemoryMap:
                 if self._on_idle is not None:
                     self._on_idle()
 
+    def has_unknown_databases(self) -> bool:
+        """Whether there is a database with a name that this program does not know, as after damage of a name."""
+        with self.env.begin() as transaction, transaction.cursor(self.handles[ARRIVALS]) as cursor:
+            names = {name.encode() for name in DATABASES}
+            return cursor.set_range(ARRIVALS_END) and any(
+                key not in names for key in cursor.iternext(values=False)
+            )
+
     def oldest_read(self) -> int | None:
         """The transaction that the oldest open read sees, None if none is open. Reads that just ended may count."""
         lines = self.env.readers().splitlines()[1:]  # a table: process, thread, transaction

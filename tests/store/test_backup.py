@@ -15,6 +15,7 @@ from tests.patience import PATIENCE_S
 from trunkline.store import codec, keys
 from trunkline.store.backup import PROBLEMS_MAX, backup, verify
 from trunkline.store.batch import Batch
+from trunkline.store.directory import MANIFEST, STORE
 from trunkline.store.env import Store
 from trunkline.store.errors import BackupRefused, SecretMissing, StoreBroken
 from trunkline.store.migrations import FORMAT
@@ -326,7 +327,27 @@ def test_a_missing_database_is_found(tmp_path: Path) -> None:
     env.close()
     report = verify(tmp_path)
     assert "The database records is missing." in report.problems
-    assert report.counts == {keys.META: 0, keys.ARRIVALS: 0}
+    assert report.counts == {keys.META: 0, keys.ARRIVALS: 0, keys.MESSAGES: 0}
+
+
+@pytest.mark.parametrize(
+    ("other", "problems"), [(None, []), (b"messagez", ["The database messages is missing."])]
+)
+def test_a_store_of_a_version_without_messages_is_whole(
+    filled: Store, tmp_path: Path, other: bytes | None, problems: list[str]
+) -> None:
+    """Unless there is a database that may be it, under a name that is damaged."""
+    copy = tmp_path / "copy"
+    back_up(filled.directory.path, copy)
+    with lmdb.open(str(copy / STORE), max_dbs=32) as env:
+        with env.begin(write=True) as transaction:
+            transaction.drop(env.open_db(keys.MESSAGES.encode(), transaction))
+        if other is not None:
+            env.open_db(other)
+    (copy / MANIFEST).unlink()
+    report = verify(copy)
+    assert report.problems == problems
+    assert len(report.counts) == len(keys.DATABASES) - len(problems)
 
 
 def test_damage_is_found_in_a_copy_as_well(filled: Store, tmp_path: Path) -> None:
