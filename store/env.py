@@ -50,7 +50,7 @@ from trunkline.store.errors import ReadQueueFull
 from trunkline.store.file_stores import prepared_contents, prepared_results
 from trunkline.store.journal import Journal
 from trunkline.store.keyring import Keyring
-from trunkline.store.leftovers import SHARED_LEFT_S, remove_begun_division
+from trunkline.store.leftovers import SHARED_LEFT_S, remove_begun_division, remove_drafts
 from trunkline.store.log_groups import check_kept_format, forget_log
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
@@ -168,8 +168,10 @@ class Store:
         try:
             count = partition_count(directory)
             check_partition(directory, count, partition)
+            keys_file = encryption_keys or directory / KEYS_FILE
             if not partition:
                 remove_begun_division(directory)
+                remove_drafts(directory, keys_file)
             new = not has_data(own)
             crash = CrashRecord(own)
             if new:
@@ -187,7 +189,6 @@ class Store:
                 read_only=False,
             )
             try:
-                keys_file = encryption_keys or directory / KEYS_FILE
                 if keeps_log and not ends_log:
                     check_kept_format(memory_map, directory)
                 keyring = _migrate(memory_map, directory, keys_file, count, lost_keys=lost_keys)

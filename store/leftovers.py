@@ -8,14 +8,16 @@ go on: then only what nobody has written to for a day goes.
 from __future__ import annotations
 
 import contextlib
+import glob
 import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from trunkline.store.directory import SECRET
 from trunkline.store.errors import translate
-from trunkline.store.partitions import PARTITIONS_MAX, partition_directory
+from trunkline.store.partitions import COUNT, FOLDER, PARTITIONS_MAX, SWITCH, partition_directory
 
 NEW_STORE: Final = "store.new"
 """The folder of the new store in the directory of a partition, until a division takes it (`partition_switch.py`)."""
@@ -30,6 +32,18 @@ def remove_left(paths: Iterable[Path], left_s: float) -> None:
         with contextlib.suppress(FileNotFoundError):  # another process has just finished it
             if not left_s or now_s - path.stat().st_mtime > left_s:
                 path.unlink()
+
+
+def remove_drafts(directory: Path, keys_file: Path) -> None:
+    """Remove drafts of private files, which a killed process has left beside them: they may hold old keys.
+
+    Whoever has locked the directory calls it. What may not be removed stays.
+    """
+    folder = directory / FOLDER
+    for path in (directory / SECRET, keys_file, folder / SWITCH, folder / COUNT):
+        for draft in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}"):
+            with contextlib.suppress(OSError):
+                draft.unlink()
 
 
 def remove_begun_division(directory: Path) -> None:

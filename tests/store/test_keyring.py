@@ -257,3 +257,22 @@ def test_after_the_loss_of_all_keys_the_directory_can_be_used_again(tmp_path: Pa
         done = rotate_keys([store], tmp_path / KEYS_FILE, records_per_commit=5, discard=True)
     assert (done.resealed, done.discarded) == (0, RECORDS * EACH)
     assert opened(tmp_path) == ([], set())
+
+
+def test_drafts_of_keys_that_a_killed_process_has_left_are_removed(tmp_path: Path) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "keys[1]"
+    with Store.open(data, map_size_bytes=1 << 20, encryption_keys=elsewhere):
+        pass
+    drafts = [
+        data / ".secret.0123abcd",
+        tmp_path / ".keys[1].0123abcd",
+        data / "partitions" / ".switch.0123abcd",
+    ]
+    others = [data / ".secret.mine", tmp_path / ".keys1.0123abcd"]
+    (data / "partitions").mkdir()
+    for path in (*drafts, *others):
+        path.write_text("x")
+    with Store.open(data, map_size_bytes=1 << 20, encryption_keys=elsewhere):
+        pass
+    assert [path for path in (*drafts, *others) if path.exists()] == others
+    assert elsewhere.exists()
