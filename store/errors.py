@@ -12,6 +12,7 @@ from typing import Any
 import lmdb
 
 _DISK_FULL_CODES = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
+_NO_DESCRIPTOR_CODES = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 class StoreError(Exception):
@@ -24,6 +25,10 @@ class StoreFull(StoreError):
 
 class StoreBroken(StoreError):
     """The disk or the operating system failed. Nothing of the group was stored."""
+
+
+class NoDescriptors(StoreBroken):
+    """The process or the machine has no descriptor left to open a file with. Nothing was done; try again later."""
 
 
 class StoreDamaged(StoreBroken):
@@ -97,8 +102,8 @@ class BackupRefused(StoreError):
 def translate(error: Exception, operation: str) -> StoreError:
     """Return the `StoreError` for `error`, which was raised by `operation` ("commit", "read").
 
-    A full disk, a file at its size limit and an exhausted disk quota are `StoreFull`; everything else is
-    `StoreBroken`.
+    A full disk, a file at its size limit and an exhausted disk quota are `StoreFull`, descriptors that are used up
+    `NoDescriptors`; everything else is `StoreBroken`.
     """
     if isinstance(error, StoreError):
         return error
@@ -108,7 +113,8 @@ def translate(error: Exception, operation: str) -> StoreError:
         return StoreFull(f"The disk is full, so the {operation} failed: {reason}.")
     if isinstance(error, lmdb.MapFullError):
         return StoreFull(f"The store has no room left, so the {operation} failed: {reason}.")
-    return StoreBroken(f"The {operation} failed: {reason}.")
+    failure = NoDescriptors if code in _NO_DESCRIPTOR_CODES else StoreBroken
+    return failure(f"The {operation} failed: {reason}.")
 
 
 def first_of(problems: BaseExceptionGroup[Any]) -> BaseException:

@@ -57,7 +57,7 @@ class Ledger:
         self._is_full = False
         self._number = 0
         self._made: list[tuple[str, str]] = []
-        self._large_file = self._link = self._export = ""
+        self._large_file = self.link = self._export = ""
 
     async def prepare(self, server: Server) -> None:
         """Make the application and the device that the calls are about, while nothing fails."""
@@ -72,7 +72,7 @@ class Ledger:
     async def renew_link(self, server: Server) -> None:
         """Read the link again at which the large file is downloaded: it expires after a while."""
         link = (await server.call("GET", self._large_file))["url"]
-        self._link = link[link.index("/", len("http://")) :]
+        self.link = link[link.index("/", len("http://")) :]
 
     @property
     def works(self) -> dict[str, Callable[[Server], Awaitable[bool]]]:
@@ -226,7 +226,7 @@ class Ledger:
         """A large file again: either all of it is right, or it is refused, or it is cut off."""
         try:
             async with server.client("") as client:
-                response = await client.get(f"{server.url}{self._link}")
+                response = await client.get(f"{server.url}{self.link}")
         except httpx.RemoteProtocolError:
             return False
         except httpx.TransportError as cut:

@@ -114,6 +114,12 @@ async def test_calls_go_on_without_descriptors_and_who_comes_is_answered_later(d
                 for name, work in disk.ledger.works.items():
                     if name not in LATER:
                         assert await work(kept) is (name not in OPENS_A_FILE), name
+                refused = await kept.call("GET", disk.ledger.link, token="", status=503)
+                assert refused["message"].startswith("The server has no descriptor left to open a file with;")
+                unsent = await kept.call("POST", "/me/verify-email", status=503)
+                assert "could not write it to its outbox" in unsent["message"]
+                assert str(disk.data) not in unsent["message"]
+                assert str(disk.data) in server.log, "only the operator is told of the file"
                 tried = await kept.call("POST", f"{flows}/{flow['id']}/test", {"data": {}})
                 assert "No process for scripts can be started" in tried["error"]["message"]
                 assert not answers

@@ -15,6 +15,7 @@ from email.utils import format_datetime, formataddr, parseaddr
 from pathlib import Path
 from typing import NamedTuple
 
+import structlog
 import trio
 
 from trunkline.actors.core.outgoing.http_calls import Undelivered
@@ -23,8 +24,10 @@ from trunkline.actors.core.outgoing.mail_policy import MAIL_POLICY
 from trunkline.actors.core.runtime.threads import MAILS, in_thread
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
-from trunkline.store.errors import StoreError
+from trunkline.store.errors import StoreError, StoreFull
 from trunkline.store.outbox import Outbox
+
+_log = structlog.get_logger("trunkline.mail")
 
 
 class MailMessage(NamedTuple):
@@ -65,7 +68,9 @@ class Mail:
                 file = message.replace(b"\r\n", b"\n")  # as other texts of this system
                 await in_thread(MAILS, self._outbox.put, mail.id, file)
             except StoreError as failure:
-                raise Undelivered(str(failure)) from None
+                _log.error("mail cannot be written", reason=str(failure))
+                why = "its disk is full" if isinstance(failure, StoreFull) else "its log says why"
+                raise Undelivered(f"The server could not write it to its outbox: {why}.") from None
             return
         with trio.move_on_after(3 * self._timeout_s) as timeout:
             # Abandoned when the server stops; it is sent again after the next start.

@@ -32,6 +32,7 @@ from trunkline.store.errors import (
     Fenced,
     JournalFull,
     LogUnreachable,
+    NoDescriptors,
     StoreError,
     StoreFull,
     StoreLost,
@@ -329,6 +330,11 @@ def as_domain_error(failure: StoreError) -> DomainError:
     if isinstance(failure, StoreUnreachable):
         return Overloaded(
             "The store of files cannot be reached; nothing of this call was stored.", retry_after_s=5
+        )
+    if isinstance(failure, NoDescriptors):
+        return Overloaded(
+            "The server has no descriptor left to open a file with; nothing of this call was stored.",
+            retry_after_s=5,
         )
     if isinstance(failure, StoreFull):
         return StorageFull(
