@@ -1261,7 +1261,7 @@ def _number(field: dataclasses.Field[Any], given: object) -> float:
 
 def _suggestion(name: str, known: Mapping[str, object]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else "see limits/table.py for the names"
+    return f"did you mean {close[0]}?" if close else "the documentation lists the names"
 
 
 # Throttles whose window is kept by an actor that is unloaded after actor_idle_s. (The windows of exports are

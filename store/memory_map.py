@@ -342,6 +342,11 @@ def _open(path: Path, size_bytes: int, read_only: bool) -> lmdb.Environment:
             readahead=True,
             lock=True,
         )
+    except (lmdb.MemoryError, OverflowError) as error:
+        raise StoreBroken(
+            f"There is no address space for the memory map of {path}, {size_bytes} bytes ({error}). Give a smaller "
+            "map_size_bytes, or lift the limit of this process (ulimit -v)."
+        ) from error
     except (lmdb.Error, OSError) as error:
         raise translate(error, f"opening of {path}") from error
 

@@ -98,7 +98,7 @@ def test_override_changes_what_it_names() -> None:
     ("changes", "sentence"),
     [
         ({"mailbox_lenght_max": 1}, "mailbox_lenght_max is not a limit; did you mean mailbox_length_max?"),
-        ({"xyzzy": 1}, "xyzzy is not a limit; see limits/table.py"),
+        ({"xyzzy": 1}, "xyzzy is not a limit; the documentation lists"),
         (
             {"mailbox_length_max": "many"},
             "mailbox_length_max is 'many'; give a whole number of messages, more than 0",

@@ -296,3 +296,11 @@ def test_memory_of_the_process_does_not_get_into_the_file(tmp_path: Path) -> Non
             store.journal.submit(batch)
             store.journal.flush()
     assert secret not in data_file(tmp_path).read_bytes()
+
+
+@pytest.mark.parametrize("size_bytes", [2**62, 10**20])
+def test_a_map_for_which_there_is_no_address_space_is_told(
+    open_store: Callable[..., Store], size_bytes: int
+) -> None:
+    with pytest.raises(StoreBroken, match=r"no address space for .* Give a smaller map_size_bytes"):
+        open_store(map_size_bytes=size_bytes)
