@@ -14,7 +14,7 @@ import structlog
 
 from trunkline.store import codec, keys, migrations
 from trunkline.store.arrival_chunks import Chunk
-from trunkline.store.errors import FormatUnsupported, LogBroken, translate
+from trunkline.store.errors import FormatUnsupported, LogBroken
 from trunkline.store.log import Chain
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import stored_format
@@ -105,5 +105,5 @@ def forget_log(memory_map: MemoryMap) -> None:
         with memory_map.env.begin(write=True) as transaction:
             transaction.delete(keys.LOG_KEY, db=memory_map.handles[keys.META])
     except lmdb.Error as error:
-        raise translate(error, f"writing of {memory_map.path}") from error
+        raise memory_map.commit_error(error, 0, f"writing of {memory_map.path}") from error
     _log.warning("the store is written without its log from now on", path=str(memory_map.path))

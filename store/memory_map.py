@@ -71,7 +71,10 @@ class MemoryMap:
             self.handles = _handles(self.env, read_only)
         except lmdb.Error as error:
             self.env.close()
-            raise translate(error, f"opening of {path}") from error
+            operation = f"opening of {path}"
+            raise (
+                translate(error, operation) if read_only else self.commit_error(error, 0, operation)
+            ) from error
         self.arrivals: Arrivals | None = None
         """What devices reported and is not in the runs yet; None if each snapshot reads it for itself (`check`)."""
         self._lock = threading.Condition()
@@ -193,16 +196,16 @@ class MemoryMap:
 
     # Failures.
 
-    def commit_error(self, error: Exception, written_bytes: int) -> StoreError:
-        """Return the `StoreError` for a failed commit of about `written_bytes` bytes.
+    def commit_error(self, error: Exception, written_bytes: int = 0, operation: str = "commit") -> StoreError:
+        """Return the `StoreError` for a failed commit of about `written_bytes` bytes, which is a part of `operation`.
 
         A disk that becomes full cuts a write short, which LMDB reports as an I/O error. So the file system is
         probed for free space before the disk is reported as broken.
         """
-        translated = translate(error, "commit")
+        translated = translate(error, operation)
         if isinstance(translated, StoreFull) or self._has_room(2 * written_bytes + ROOM_BYTES_MAX):
             return translated
-        return StoreFull(f"The disk is full, so the commit failed: {str(error).rstrip('.')}.")
+        return StoreFull(f"The disk is full, so the {operation} failed: {str(error).rstrip('.')}.")
 
     def _has_room(self, more_bytes: int) -> bool:
         limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)

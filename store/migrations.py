@@ -25,7 +25,6 @@ from trunkline.store.errors import (
     StoreBroken,
     StoreDamaged,
     StoreError,
-    translate,
 )
 from trunkline.store.keyring import Keyring
 from trunkline.store.keys import META, RECORDS
@@ -102,7 +101,7 @@ def mark_division(memory_map: MemoryMap) -> None:
             value = sealed(FORMAT_KEY, codec.encode(number + DIVIDED))
             transaction.put(FORMAT_KEY, value, db=memory_map.handles[META])
     except lmdb.Error as error:
-        raise translate(error, f"marking of {memory_map.path} as a partition") from error
+        raise memory_map.commit_error(error, 0, f"marking of {memory_map.path} as a partition") from error
 
 
 def _stored_number(memory_map: MemoryMap) -> int | None:
@@ -208,6 +207,6 @@ def _apply(memory_map: MemoryMap, change: Migration, number: int, keyring: Keyri
             if not memory_map.resize(memory_map.larger_size()):
                 raise StoreBroken("A read is open, so the migration cannot get more room.") from None
         except lmdb.Error as error:
-            raise translate(error, f"migration to format {number}") from error
+            raise memory_map.commit_error(error, 0, f"migration to format {number}") from error
         else:
             return

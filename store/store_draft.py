@@ -62,7 +62,7 @@ class StoreDraft:
             sync_directory(self.folder)
             sync_directory(self.folder.parent)
         except (lmdb.Error, OSError) as error:
-            raise translate(error, f"writing of {self.folder}") from error
+            raise self.memory_map.commit_error(error, 0, f"writing of {self.folder}") from error
 
     def close(self) -> None:
         """Close the file. Idempotent."""
@@ -78,7 +78,10 @@ class StoreDraft:
             except lmdb.MapFullError:
                 self.memory_map.resize(self.memory_map.larger_size())
             except lmdb.Error as error:
-                raise translate(error, f"writing of {self.folder}") from error
+                written_bytes = self._waiting_bytes
+                raise self.memory_map.commit_error(
+                    error, written_bytes, f"writing of {self.folder}"
+                ) from error
         self._waiting, self._waiting_bytes = {}, 0
 
     def _add(self, transaction: lmdb.Transaction[bytes], db: str, items: list[tuple[bytes, bytes]]) -> None:

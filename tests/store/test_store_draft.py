@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,9 @@ import trio
 from trunkline.store import codec, keys, migrations
 from trunkline.store.batch import Batch
 from trunkline.store.checksums import sealed
-from trunkline.store.directory import KEYS_FILE, data_file
+from trunkline.store.directory import DATA_FILE, KEYS_FILE, data_file
 from trunkline.store.env import Store
-from trunkline.store.errors import FormatUnsupported, SecretMissing, StoreDamaged, StoreError
+from trunkline.store.errors import FormatUnsupported, SecretMissing, StoreDamaged, StoreError, StoreFull
 from trunkline.store.flusher import Flusher
 from trunkline.store.keyring import Keyring
 from trunkline.store.memory_map import MemoryMap
@@ -42,6 +43,26 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         assert list(verified_entries(snapshot, keys.ROWS)) == [(row(n), value) for n in range(2000)]
     migrations.check_keyring(new.memory_map, keyring, "keys")
     assert migrations.stored_format(new.memory_map) == migrations.FORMAT
+    new.close()
+
+
+@pytest.mark.parametrize("room_bytes", [16_000, 300_000])
+def test_a_disk_that_becomes_full_is_told_as_such(tmp_path: Path, room_bytes: int) -> None:
+    """LMDB calls it an I/O error where a write was cut short."""
+    new = draft(tmp_path)
+
+    def fill() -> None:
+        for number in range(2000):
+            new.put(keys.ROWS, row(number), b"x" * 500)
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    size_bytes = (new.folder / DATA_FILE).stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes + room_bytes, before[1]))
+    try:
+        with pytest.raises(StoreFull, match=r"The disk is full, so the writing of .* failed"):
+            fill()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     new.close()
 
 
