@@ -6,7 +6,8 @@ import base64
 import csv
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -201,6 +202,30 @@ async def test_a_second_export_of_a_device_is_refused_while_the_first_is_open(
         log = await ended(server, application, queued["jobId"])
         assert log["status"] == "completed"
         await server.call("POST", f"{device}/export", status=202)
+
+
+@contextmanager
+def results_away(data: Path) -> Iterator[None]:
+    """Meanwhile there are no folders for the results of jobs."""
+    folders = [data / "results", *data.glob("partitions/*/results")]
+    for folder in folders:
+        folder.rename(folder.with_name("away"))
+        folder.write_text("no folder")
+    yield
+    for folder in folders:
+        folder.unlink()
+        folder.with_name("away").rename(folder)
+
+
+async def test_a_job_that_cannot_use_its_files_names_no_file_of_the_server(
+    start_server: Callable[..., Any],
+) -> None:
+    async with start_server(limits={"job_attempts_max": 1}) as server:
+        with results_away(Path(server.settings.data_dir)):
+            device = await server.device(await server.application())
+            _, log = await export(server, device)
+    assert log["status"] == "failed"
+    assert log["error"]["message"] == "The server could not read or write a file; its log says why."
 
 
 async def test_a_link_that_was_changed_is_no_link(server: Server) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import structlog
 import trio
 
 from trunkline.actors.core.outgoing.http_calls import Undelivered, is_given_here, post
@@ -18,6 +19,8 @@ from trunkline.actors.platform.jobs.results import Results
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store.errors import StoreError
+
+_log = structlog.get_logger("trunkline.jobs")
 
 _OUTCOMES = {
     "completed": "has completed",
@@ -69,7 +72,8 @@ class Notifier:
         try:
             whole = await trio.to_thread.run_sync(self._results.read, *ids, self._limits.report_bytes_max)
         except StoreError as failure:
-            raise Undelivered(str(failure)) from None
+            _log.error("a report cannot be read", reason=str(failure))
+            raise Undelivered("The server could not read the report; its log says why.") from None
         if whole is None:
             raise Undelivered("The report has expired.")
         return whole

@@ -38,7 +38,7 @@ from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims, 
 from trunkline.actors.core.values.timestamps import iso, parse_iso
 from trunkline.actors.platform.jobs.kind import JOB
 from trunkline.actors.platform.jobs.messages import ENDED
-from trunkline.store.errors import StoreError, StoreUnreachable
+from trunkline.store.errors import NoDescriptors, StoreError, StoreUnreachable
 from trunkline.store.keys import ID_BYTES
 from trunkline.store.object_store import Draft, ObjectStore, Stored
 
@@ -175,7 +175,7 @@ class Results:
             content = await in_thread(RESULTS, system.store.results.open, name.hex(), _stored(file))
             if content is None:
                 raise NotFound(_GONE)
-        except StoreUnreachable as failure:
+        except (NoDescriptors, StoreUnreachable) as failure:
             slot.free()
             raise as_domain_error(failure) from failure
         except StoreError as failure:

@@ -43,13 +43,13 @@ from trunkline.actors.platform.jobs.messages import (
 )
 from trunkline.actors.platform.jobs.notifications import Notifier
 from trunkline.actors.platform.jobs.old_jobs import expired_jobs
-from trunkline.actors.platform.jobs.outcome import Outcome, error_of, refused
+from trunkline.actors.platform.jobs.outcome import Outcome, error_of, error_of_store, refused
 from trunkline.actors.platform.jobs.owner import is_settled, open_jobs
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.reads import show_job
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.limits.table import DAY_MS
-from trunkline.store.errors import StoreError, StoreFull
+from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -229,8 +229,10 @@ class Jobs(Moved):
         except DomainError as refusal:
             return refused(refusal)
         except StoreError as refusal:
-            name = (StorageFull if isinstance(refusal, StoreFull) else Overloaded).type
-            return Outcome("failed", error=error_of(name, str(refusal)), retry=True)
+            _log.warning(
+                "a job could not read or write", name=kind.operation, job=job.id.hex(), reason=str(refusal)
+            )
+            return Outcome("failed", error=error_of_store(refusal), retry=True)
         except Exception as bug:  # noqa: BLE001 - any bug ends the attempt, not the runner
             _log.error("job failed", name=kind.operation, job=job.id.hex(), exc_info=bug)
             sentence = "The server failed to do this job; the fault is logged."
