@@ -21,7 +21,7 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -43,7 +43,6 @@ from trunkline.store.directory import (
     LOCK_FILE,
     SECRET,
     STORE,
-    DataDirectory,
     check_secret,
     data_file,
     has_data,
@@ -60,6 +59,7 @@ from trunkline.store.snapshot import Snapshot
 from trunkline.store.store_files import (
     copy_file,
     copy_partitions,
+    held_state,
     open_read_only,
     opened_read_only,
     snapshot_of_partition,
@@ -268,23 +268,13 @@ def _verify_files(directory: Path, report: Report, common: Path) -> bool:
         report.add(missing_secret(common))
     report.begin("reading of the pages")
     try:
-        with _held_state(directory):
+        with held_state(directory):
             for problem in pages.inspect(file).problems:
                 report.add(f"{file} is damaged: {problem}")
     except StoreDamaged as damage:
         report.add(f"{file} is damaged: {damage}")
         return False
     return True
-
-
-@contextmanager
-def _held_state(directory: Path) -> Iterator[None]:
-    """Keep the pages of the newest commit from being used again by a server that runs."""
-    if not DataDirectory.is_held(directory):
-        yield
-        return
-    with lmdb.open(str(directory / STORE), readonly=True, create=False, max_spare_txns=0) as env, env.begin():
-        yield
 
 
 def _verify(memory_map: MemoryMap, report: Report, index_keys: IndexKeys, problems: Problems) -> Report:

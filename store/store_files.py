@@ -8,7 +8,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
-from trunkline.store.directory import DATA_FILE, STORE, data_file, sync_directory
+import lmdb
+
+from trunkline.store.directory import DATA_FILE, STORE, DataDirectory, data_file, sync_directory
 from trunkline.store.errors import BackupRefused, translate
 from trunkline.store.manifest import write_manifest
 from trunkline.store.memory_map import MemoryMap, opened_here
@@ -38,6 +40,16 @@ def opened_read_only(directory: Path) -> Iterator[MemoryMap]:
         yield memory_map
     finally:
         memory_map.close(0)
+
+
+@contextmanager
+def held_state(directory: Path) -> Iterator[None]:
+    """Keep the pages of the newest commit from being used again by a server that runs."""
+    if not DataDirectory.is_held(directory):
+        yield
+        return
+    with lmdb.open(str(directory / STORE), readonly=True, create=False, max_spare_txns=0) as env, env.begin():
+        yield
 
 
 @contextmanager
