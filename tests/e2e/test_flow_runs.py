@@ -55,6 +55,36 @@ async def test_a_run_and_a_dry_run_show_what_they_ignored(server: Server) -> Non
     assert [each["message"] for each in dry["problems"]] == [problem["message"]]
 
 
+async def test_what_is_shown_of_a_run_has_no_tokens(server: Server) -> None:
+    app = await server.application()
+    secret = (await server.call("POST", f"{app}/tokens", {"name": "t", "scope": ["all.Application"]}))[
+        "token"
+    ]
+    state = {"type": "deviceId", "config": {}, "meta": {}, "outputIds": [["d"]]}
+    device = await server.call(
+        "POST", f"{app}/devices", {"name": "d", "attributes": [{"name": "t", "dataType": "number"}]}
+    )
+    to_device = {"deviceId": device["id"], "attrInfos": [{"key": "{{data.a}}", "valueTemplate": "1"}]}
+    noting = {"id": "c", "type": "DeviceChangeStateNode", "config": to_device, "outputIds": [["t"]]}
+    nodes = [noting, *NODES[1:]]
+    body = {"name": "flow", "triggers": [BUTTON, {**state, "key": device["id"]}], "nodes": nodes}
+    flow = f"{app}/flows/{(await server.call('POST', f'{app}/flows', body, status=201))['id']}"
+    await press(server, flow, {"a": secret})
+    meta = {"password": "Wordy-1!", "made": f"Bearer {secret}"}
+    await server.call("POST", f"{app}/devices/{device['id']}/state", {"data": {"t": 1}, "meta": meta})
+    await runs_end(server)
+
+    runs = await listed(server, flow)
+    shown = [await server.call("GET", f"{flow}/runs/{run['id']}") for run in runs]
+    assert shown[0]["payload"]["meta"] == {"password": "(hidden)", "made": "Bearer (hidden)"}
+    assert [note["message"][:8] for note in shown[1]["notes"]] == ["(hidden)"]
+    assert shown[1]["error"]["message"] == "no (hidden)"
+    others = [await server.call("GET", f"{flow}/{each}") for each in ("errors", "logs")]
+    assert others[0]["errors"][0]["error"]["message"] == "no (hidden)"
+    assert others[1][0]["errors"][0]["error"]["message"] == "no (hidden)"
+    assert secret not in str([runs, shown, others])
+
+
 async def press(server: Server, flow: str, payload: Json, **more: Any) -> None:
     """Press the button, and wait until its run has ended."""
     await server.call("POST", f"{flow}/virtualButton", {"key": "go", "payload": payload, **more})

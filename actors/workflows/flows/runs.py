@@ -13,6 +13,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.reading import INLINE_BYTES_MAX, SCAN_INLINE_MAX, Reading
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.hidden_secrets import without_secrets
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.timestamps import MINUTE_MS, TimeRange, iso, parse_width, resolve_range
 from trunkline.actors.workflows.flows.kind import DEVELOP
@@ -192,7 +193,7 @@ def _shown_error(reading: Reading, application: bytes, record: RunRecord) -> Doc
     shown: Doc = {
         "time": iso(record.ended_ms),
         "flowVersion": record.version,
-        "error": {"name": name, "message": message},
+        "error": {"name": name, "message": without_secrets(message)},
     }
     if record.version_id != ROOT:
         shown["flowVersionId"] = record.version_id.hex()

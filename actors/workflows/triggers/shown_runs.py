@@ -1,23 +1,18 @@
-"""Runs that have ended, as callers see them: in lists, and one with its path."""
+"""Runs that have ended, as callers see them: in lists, and one with its path.
+
+Whoever may read runs need not have the rights of the author, who may have made tokens and keys in them: all texts that
+runs have computed, or were given, are shown without secrets. The stored trigger has them, so that a replay is the same.
+"""
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
-
 from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.values.hidden_secrets import without_secrets
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.plain_json import as_json
-from trunkline.actors.core.values.secret_names import is_secret_name
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.workflows.flows.run_records import RunRecord, run_id, unpacked
 from trunkline.actors.workflows.triggers.intake import decode_trigger
-
-HIDDEN: Final = "(hidden)"
-_SECRETS_OF_DEVICES: Final = "accessSecret"
-"""The column of a CSV, of `deviceRecipe.bulkCreate`, with secrets of access keys."""
-_TOKEN: Final = re.compile(r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}")
-"""A JSON web token: those of this server open the API for whoever has them."""
 
 
 def summary_of_run(number: int, record: RunRecord) -> Doc:
@@ -72,35 +67,21 @@ def shown_run(number: int, record: RunRecord) -> Doc:
         for at, level, message, value in record.debug
     ]
     shown["notes"] = [
-        {**_node(record, at), "message": message, "count": count} for at, message, count in record.notes
+        {**_node(record, at), "message": without_secrets(message), "count": count}
+        for at, message, count in record.notes
     ]
     if record.trigger is not None:
         cause = decode_trigger(unpacked(record.trigger)).cause
-        told = {"time": iso(cause.time_ms), "data": without_secrets(cause.data), **cause.more}
+        told = without_secrets({"time": iso(cause.time_ms), "data": cause.data, **cause.more})
         shown["payload"] = as_json(told) if cause.device is not None else told
     return shown
-
-
-def without_secrets(value: Any) -> Any:
-    """A copy of JSON with `HIDDEN` in place of passwords, and of what proves who sends a request.
-
-    Whoever may read runs need not have the rights of the author, who may have made tokens and keys in them. The stored
-    trigger has the values, so that a replay is the same.
-    """
-    if isinstance(value, str):
-        return HIDDEN if _SECRETS_OF_DEVICES in value else _TOKEN.sub(HIDDEN, value)
-    if isinstance(value, list):
-        return [without_secrets(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {name: HIDDEN if is_secret_name(name) else without_secrets(each) for name, each in value.items()}
 
 
 def shown_error(record: RunRecord) -> Doc:
     """The error of a run: the node, unless it is about none, name and message."""
     assert record.error is not None
     at, name, message = record.error
-    return {**({} if at < 0 else _node(record, at)), "name": name, "message": message}
+    return {**({} if at < 0 else _node(record, at)), "name": name, "message": without_secrets(message)}
 
 
 def _node(record: RunRecord, at: int) -> Doc:

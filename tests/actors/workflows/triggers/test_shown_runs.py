@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.actors.workflows.triggers.shown_runs import HIDDEN, without_secrets
+from trunkline.actors.core.values.hidden_secrets import HIDDEN, without_secrets
 
 
 def test_passwords_and_proofs_are_hidden_at_any_depth() -> None:
