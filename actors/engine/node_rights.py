@@ -8,36 +8,47 @@ type without any neither reads nor changes anything beyond the payload.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from trunkline.actors.engine.settings import Setting
+from trunkline.actors.engine.settings import ChoiceSetting, Config, FlagSetting, Setting
+from trunkline.actors.engine.tools import choice_of, is_on, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.people.organizations.mandates import NO_OPERATION
 
 
 class Need(NamedTuple):
-    """An operation, and its access, read or write; for some only of a node with a setting, or without it."""
+    """An operation, and its access, read or write: of nodes in which all of `where` are set, and none of `unless`."""
 
     operation: str
     access: str
-    where: Setting | None = None
-    unless: Setting | None = None
+    where: tuple[Setting, ...] = ()
+    unless: tuple[Setting, ...] = ()
 
-    def applies(self, config: Mapping[str, Any]) -> bool:
+    def applies(self, config: Config) -> bool:
         """Whether a node with this configuration needs it."""
-        if self.unless is not None:
-            return not config.get(self.unless.name)
-        return self.where is None or bool(config.get(self.where.name))
+        return all(_is_set(config, each) for each in self.where) and not any(
+            _is_set(config, each) for each in self.unless
+        )
 
 
-def may_read(operation: str, where: Setting | None = None, unless: Setting | None = None) -> Need:
-    """To be allowed to call an operation that reads, where a setting is set or unless it is."""
+def _is_set(config: Config, setting: Setting) -> bool:
+    """Whether a node takes a field for set: a flag that is on, a choice that is not the default, and any text."""
+    match setting:
+        case FlagSetting():
+            return is_on(config, setting)
+        case ChoiceSetting():
+            return choice_of(config, setting) != setting.options[0]
+        case _:
+            return bool(text_of(config, setting))
+
+
+def may_read(operation: str, *where: Setting, unless: tuple[Setting, ...] = ()) -> Need:
+    """To be allowed to call an operation that reads, where these settings are set and none of `unless`."""
     return Need(operation, "read", where, unless)
 
 
-def may_write(operation: str, where: Setting | None = None, unless: Setting | None = None) -> Need:
-    """To be allowed to call an operation that writes, where a setting is set or unless it is."""
+def may_write(operation: str, *where: Setting, unless: tuple[Setting, ...] = ()) -> Need:
+    """To be allowed to call an operation that writes, where these settings are set and none of `unless`."""
     return Need(operation, "write", where, unless)
 
 
@@ -46,7 +57,7 @@ Needs = tuple[Need, ...]
 WRITES: Final[Needs] = (may_write(NO_OPERATION),)
 
 
-def guarded(needs: Needs, config: Mapping[str, Any], step: NodeStep) -> NodeStep:
+def guarded(needs: Needs, config: Config, step: NodeStep) -> NodeStep:
     """The step of a node that is taken only if the authors of the run may take it."""
     if not needs:
         return step

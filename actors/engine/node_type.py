@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from trunkline.actors.engine.node_rights import Needs
+from trunkline.actors.engine.node_rights import Needs, guarded
 from trunkline.actors.engine.settings import Config, Setting
 from trunkline.actors.engine.visit import NodeStep
 
@@ -30,5 +30,6 @@ class NodeType(NamedTuple):
     needs: Needs = ()
 
     def step(self, config: Mapping[str, Any]) -> NodeStep:
-        """The step of a node with this config. Raises `Unusable`."""
-        return self.prepare(Config(config, self.form.settings))
+        """The step of a node with this config, which only authors with the rights may take. Raises `Unusable`."""
+        own = Config(config, self.form.settings)
+        return guarded(self.needs, own, self.prepare(own))

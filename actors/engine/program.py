@@ -18,7 +18,6 @@ from trunkline.actors.core.formulas import price
 from trunkline.actors.core.formulas.errors import EvaluationError
 from trunkline.actors.core.query.price import LOOK_PRICE, spend
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.node_rights import guarded
 from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.engine.tools import Unusable
 from trunkline.actors.engine.unknown_settings import unknown_settings
@@ -94,7 +93,7 @@ def _compiled(part: dict[str, Any]) -> _Compiled:
         price.spend(NODE_STEPS)
         ignored = unknown_settings(type, config)
         try:
-            return _Compiled(guarded(known.needs, config, known.step(config)), None, ignored)
+            return _Compiled(known.step(config), None, ignored)
         except Unusable as unusable:
             return _Compiled(_failing("ValidationError", str(unusable)), str(unusable), ignored)
     except EvaluationError as too_much:

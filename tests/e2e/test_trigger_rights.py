@@ -172,3 +172,36 @@ async def test_a_member_who_was_removed_is_told_nothing_by_a_workflow_that_stays
     assert run.outcome == "failed"
     assert run.error is not None
     assert "carol@example.com" in run.error[2]
+
+
+JWT = {"algorithm": "HS256", "secret": "s3cret" * 6}
+DONE: tuple[tuple[str, str, Json], ...] = (
+    ("devices.get", "device.getCompositeState", {"type": "GetDeviceNode", "config": {"includeState": True}}),
+    (
+        "device.get",
+        "credential.get",
+        {
+            "type": "JWTCreateNode",
+            "config": {"dataTemplate": "{}", "credentialNameTemplate": "jwt", "destinationPath": "data.jwt"},
+        },
+    ),
+)
+"""The scope that a token has, the one that its workflow lacks for a node, and the node."""
+
+
+@pytest.mark.parametrize(("has", "lacks", "node"), DONE)
+async def test_a_node_does_no_more_than_the_scopes_of_its_author(
+    server: Server, has: str, lacks: str, node: Json
+) -> None:
+    application = await server.application()
+    device = await server.call("POST", f"{application}/devices", {"name": "d"})
+    credential = {"name": "jwt", "type": "jwt", "jwtConfig": JWT}
+    await server.call("POST", f"{application}/credentials", credential, status=201)
+    found = {"idTemplate": device["id"], "resultPath": "data.device"}
+    config = node["config"] | (found if node["type"] == "GetDeviceNode" else {})
+    body = flow_with("virtualButton", "go", {**node, "config": config})
+    for scopes, is_refused in (((has,), True), ((has, lacks), False)):
+        token = await flow_token(server, application, *scopes)
+        flow = await server.call("POST", f"{application}/flows", body, token=token, status=201)
+        dry = await server.call("POST", f"{application}/flows/{flow['id']}/test", {}, token=token)
+        assert (f"no scope for {lacks}." in dry.get("error", {}).get("message", "")) == is_refused, dry

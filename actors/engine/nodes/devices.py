@@ -348,7 +348,7 @@ TYPES: Final[dict[str, NodeType]] = {
     "CreateDeviceNode": NodeType(
         _create,
         Form("data", (_RECIPE_ID, *_DEVICE)),
-        (may_write("devices.post"), may_read("deviceRecipe.get", where=_RECIPE_ID)),
+        (may_write("devices.post"), may_read("deviceRecipe.get", _RECIPE_ID)),
     ),
     "UpdateDeviceNode": NodeType(
         _update, Form("data", (_DEVICE_ID, *_DEVICE, _ID)), (may_write("device.patch"),)
@@ -356,6 +356,6 @@ TYPES: Final[dict[str, NodeType]] = {
     "DeviceDeleteWorkflowNode": NodeType(
         _delete,
         Form("data", (_CHOSEN_BY, _CHOSEN_ID, _DEVICE_QUERY_JSON, RESULT, _ID)),
-        (may_write("device.delete"),),
+        (may_write("device.delete", unless=(_CHOSEN_BY,)), may_write("devices.delete", _CHOSEN_BY)),
     ),
 }

@@ -44,7 +44,7 @@ from trunkline.actors.data.events.messages import (
 from trunkline.actors.engine.bodies import body_of, id_of, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.large_changes import change_or_queue
-from trunkline.actors.engine.node_rights import may_read, may_write
+from trunkline.actors.engine.node_rights import Needs, may_read, may_write
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import (
     DATA_METHOD,
@@ -364,6 +364,12 @@ def _time(config: Config) -> _Fields:
     return read
 
 
+def _of_first(operation: str, id: TemplateSetting, is_many: FlagSetting) -> Needs:
+    """What a node needs that finds the event that it changes by a query."""
+    others = (id, is_many)
+    return may_write(operation, unless=others), may_read("events.get", unless=others)
+
+
 TYPES: Final[dict[str, NodeType]] = {
     "CreateEventNode": NodeType(
         _create,
@@ -384,7 +390,11 @@ TYPES: Final[dict[str, NodeType]] = {
     "DeleteEventNode": NodeType(
         _delete,
         Form("data", (_EVENT_ID, _QUERY, _SORT_FIELD, _SORT_DIRECTION, _DELETE_MULTIPLE, RESULT)),
-        (may_write("event.delete"),),
+        (
+            may_write("event.delete", _EVENT_ID),
+            may_write("events.delete", _DELETE_MULTIPLE, unless=(_EVENT_ID,)),
+            *_of_first("event.delete", _EVENT_ID, _DELETE_MULTIPLE),
+        ),
     ),
     "GetEventNode": NodeType(
         _get,
@@ -422,6 +432,10 @@ TYPES: Final[dict[str, NodeType]] = {
                 _OTHER_TRACKING,
             ),
         ),
-        (may_write("event.patch"),),
+        (
+            may_write("event.patch", _TARGET_EVENT_ID, unless=(_UPDATE_MULTIPLE,)),
+            may_write("events.patch", _UPDATE_MULTIPLE),
+            *_of_first("event.patch", _TARGET_EVENT_ID, _UPDATE_MULTIPLE),
+        ),
     ),
 }

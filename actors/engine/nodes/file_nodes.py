@@ -253,11 +253,16 @@ TYPES: Final[dict[str, NodeType]] = {
                 RESULT,
             ),
         ),
-        (may_write("privateFiles.post", where=_PRIVATE), may_write("files.post", unless=_PRIVATE)),
+        (
+            may_write("privateFiles.post", _PRIVATE),
+            may_write("privateFile.patch", _PRIVATE, _SHOULD_OVERWRITE),
+            may_write("files.post", unless=(_PRIVATE,)),
+            may_write("file.patch", _SHOULD_OVERWRITE, unless=(_PRIVATE,)),
+        ),
     ),
     "FileGetNode": NodeType(
         _get,
         Form("data", (_FILE_PATH, _PRIVATE, _ENCODING, _IS_DOWNLOAD_URL, _URL_TTL, _DESTINATION)),
-        (may_read("privateFile.get", where=_PRIVATE), may_read("file.get", unless=_PRIVATE)),
+        (may_read("privateFile.get", _PRIVATE), may_read("file.get", unless=(_PRIVATE,))),
     ),
 }

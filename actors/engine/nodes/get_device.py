@@ -87,7 +87,7 @@ FORM: Final = Form(
         RESULT,
     ),
 )
-NEEDS: Final = (may_read("devices.get"),)
+NEEDS: Final = (may_read("devices.get"), may_read("device.getCompositeState", _INCLUDE_STATE))
 
 
 def prepare(config: Config) -> NodeStep:

@@ -114,7 +114,7 @@ FORM: Final = Form(
         ERROR_PATH,
     ),
 )
-NEEDS: Final = (*WRITES, may_read("credential.get", where=CREDENTIAL_NAME))
+NEEDS: Final = (*WRITES, may_read("credential.get", CREDENTIAL_NAME))
 
 ANSWER_BYTES_MAX: Final = 5_000_000
 TIMEOUT_S: Final = 10.0

@@ -36,6 +36,7 @@ from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.node_rights import may_read
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import (
     ChoiceSetting,
@@ -370,6 +371,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+_NEEDS: Final = (may_read("credential.get", _CREDENTIAL_NAME),)
+
 TYPES: Final[dict[str, NodeType]] = {
     "JWTCreateNode": NodeType(
         _create,
@@ -388,9 +391,10 @@ TYPES: Final[dict[str, NodeType]] = {
                 _DESTINATION_PATH,
             ),
         ),
+        _NEEDS,
     ),
     "JWTDecodeNode": NodeType(_decode, Form("data", (_TOKEN, _COMPLETE, _DESTINATION_PATH))),
     "JWTVerifyNode": NodeType(
-        _verify, Form("data", (_TOKEN, _SECRET, _ALGORITHM, _ISSUER, _CREDENTIAL_NAME, _ERROR_PATH))
+        _verify, Form("data", (_TOKEN, _SECRET, _ALGORITHM, _ISSUER, _CREDENTIAL_NAME, _ERROR_PATH)), _NEEDS
     ),
 }

@@ -64,7 +64,7 @@ FORM: Final = Form(
         _ATTACHMENTS,
     ),
 )
-NEEDS: Final = (*WRITES, may_read("credential.get", where=_CREDENTIAL_NAME))
+NEEDS: Final = (*WRITES, may_read("credential.get", _CREDENTIAL_NAME))
 
 ADDRESSES_MAX: Final = 1_000
 """Addresses of a mail, as the service takes them."""

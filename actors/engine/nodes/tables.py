@@ -300,7 +300,7 @@ TYPES: Final[dict[str, NodeType]] = {
     "DataTableDeleteRowNode": NodeType(
         _delete,
         Form("data", (_DATA_TABLE_ID, _ROW_ID, _QUERY, _LIMIT, RESULT)),
-        (may_write("dataTableRow.delete"),),
+        (may_write("dataTableRow.delete", _ROW_ID), may_write("dataTableRows.delete", unless=(_ROW_ID,))),
     ),
     "DataTableInsertRowNode": NodeType(
         _insert,
@@ -341,6 +341,10 @@ TYPES: Final[dict[str, NodeType]] = {
                 RESULT,
             ),
         ),
-        (may_write("dataTableRow.patch"),),
+        (
+            may_write("dataTableRow.patch"),
+            may_read("dataTableRows.query", _ROW_SELECT_TYPE),
+            may_write("dataTableRows.post", _ROW_SELECT_TYPE, _UPSERT_CHECK),
+        ),
     ),
 }
