@@ -22,8 +22,9 @@ from trunkline.actors.core.formulas.json_values import (
 from trunkline.actors.core.formulas.price import computed, spend
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.query.text import as_edited
-from trunkline.actors.core.values.errors import Crashed, DomainError, Overloaded, StorageFull
+from trunkline.actors.core.values.errors import Crashed, DomainError, Invalid, Overloaded, StorageFull
 from trunkline.actors.core.values.ids import is_id
+from trunkline.actors.core.values.invalid_input import invalid
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import INLINE_BYTES_MAX
@@ -54,9 +55,11 @@ def body_of(type: Any, value: Any, field: Setting | str, values_max: int = BODY_
     """A value as a body of this type, as if it came as JSON. Raises `NodeError` that names the field."""
     try:
         if size_of(value, INLINE_BYTES_MAX) <= INLINE_BYTES_MAX:
-            return msgspec.json.decode(msgspec.json.encode(value), type=type)
+            return _decoded(type, msgspec.json.encode(value), value)
         return computed(_body, type, value, values_max)
-    except (msgspec.ValidationError, UnicodeEncodeError, OverflowError, RecursionError) as error:
+    except Invalid as problem:
+        raise refused(f"config.{field}: {problem.message}") from None
+    except (UnicodeEncodeError, OverflowError, RecursionError) as error:
         raise refused(f"config.{field}: {error}.") from None
 
 
@@ -70,14 +73,21 @@ def check_kept(visit: Visit, value: Any) -> None:
 def _body(type: Any, value: Any, values_max: int) -> Any:
     text = json_encoded(value)
     if len(text) > BODY_BYTES_MAX:
-        raise msgspec.ValidationError(f"has {len(text)} bytes as JSON; at most {BODY_BYTES_MAX} are taken")
+        raise Invalid(f"has {len(text)} bytes as JSON; at most {BODY_BYTES_MAX} are taken.")
     if type is Any:
         spend(len(text) // DECODED_A_STEP)
         return json_value(text)
     if values_at_most(text) > values_max and (count := count_values(text)) > values_max:
-        raise msgspec.ValidationError(f"has {count} values as JSON; at most {values_max} are taken")
+        raise Invalid(f"has {count} values as JSON; at most {values_max} are taken.")
     spend(len(text) // DECODED_A_STEP)
-    return msgspec.json.decode(text, type=type)
+    return _decoded(type, text, value)
+
+
+def _decoded(type: Any, text: str | bytes, value: Any) -> Any:
+    try:
+        return msgspec.json.decode(text, type=type)
+    except msgspec.ValidationError as error:
+        raise invalid(error, "body", type, value) from None
 
 
 def json_reader(config: Config, setting: TemplateSetting) -> Callable[[Visit], Any]:

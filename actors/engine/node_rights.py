@@ -54,6 +54,12 @@ def may_write(operation: str, *where: Setting, unless: tuple[Setting, ...] = ())
 
 Needs = tuple[Need, ...]
 
+
+def may_change_found(write: str, read: str, *, unless: tuple[Setting, ...]) -> Needs:
+    """To be allowed to change what is found, and to find it, where none of these settings are set."""
+    return may_write(write, unless=unless), may_read(read, unless=unless)
+
+
 WRITES: Final[Needs] = (may_write(NO_OPERATION),)
 
 

@@ -17,10 +17,10 @@ from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData
 
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
+from trunkline.actors.core.values.invalid_input import invalid
 from trunkline.http.calls.body_stream import BodyStream
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.errors import UnsupportedMediaType
-from trunkline.http.calls.invalid_input import invalid
 
 T = TypeVar("T")
 

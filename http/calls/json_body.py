@@ -22,8 +22,8 @@ from trunkline.actors.core.formulas.json_values import count_values, values_at_m
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
 from trunkline.actors.core.runtime.precedence import give_way
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
+from trunkline.actors.core.values.invalid_input import UNKNOWN, empty, invalid
 from trunkline.http.calls.errors import UnsupportedMediaType
-from trunkline.http.calls.invalid_input import UNKNOWN, empty, invalid
 from trunkline.http.calls.json_problem import json_problem
 from trunkline.http.calls.late_decoder import Decoder, LateDecoder
 from trunkline.http.calls.request import Request

@@ -19,8 +19,8 @@ from trunkline.actors.core.query import brackets as query_brackets
 from trunkline.actors.core.query.fields import Fields
 from trunkline.actors.core.query.schema import QUERY_FIELDS
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.invalid_input import invalid
 from trunkline.actors.core.values.structs import BLANK
-from trunkline.http.calls.invalid_input import invalid
 
 FIELDS_MAX = 1000
 DEPTH_MAX = 40

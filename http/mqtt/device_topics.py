@@ -15,13 +15,13 @@ import msgspec
 
 from trunkline.actors.core.values import cbor
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.invalid_input import invalid
 from trunkline.actors.core.values.plain_json import check_json
 from trunkline.actors.core.values.terms import TOPICS_OF_DEVICES
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 from trunkline.actors.fleet.devices.record.messages import StateOrStates, StateReport
 from trunkline.actors.fleet.devices.state.link_messages import Columns
-from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.json_body import decode
 from trunkline.http.link.frames import Malformed, States, decode_frame
 

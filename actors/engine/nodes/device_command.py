@@ -88,7 +88,7 @@ def prepare(config: Config) -> NodeStep:
                 raise refused(f"config.ttlSecondsTemplate: gives {seconds:g}; give whole seconds.")
             fields["ttlSeconds"] = int(seconds)
         given = {key: value for key, value in fields.items() if value is not UNDEFINED}
-        message = command_for_many(body_of(CommandPost, given, "nameTemplate"))
+        message = command_for_many(body_of(CommandPost, given, "nameTemplate, ttlSecondsTemplate"))
         application = visit.world.application
         refs = [Ref("device", application, id) for id in await choose(visit)]
         for answer in await ask_many(visit, refs, message):

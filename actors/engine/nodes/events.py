@@ -44,7 +44,7 @@ from trunkline.actors.data.events.messages import (
 from trunkline.actors.engine.bodies import body_of, id_of, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.large_changes import change_or_queue
-from trunkline.actors.engine.node_rights import Needs, may_read, may_write
+from trunkline.actors.engine.node_rights import may_change_found, may_read, may_write
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import (
     DATA_METHOD,
@@ -103,6 +103,8 @@ _FIND_METADATA: Final = FlagSetting("findMetadata")
 _RESULTS_PAGE: Final = TemplateSetting("resultsPage")
 _RESULTS_PER_PAGE: Final = TemplateSetting("resultsPerPage")
 _TARGET_EVENT_ID: Final = TemplateSetting("targetEventIdTemplate")
+_PAGE_FIELDS: Final = "queryTemplate, sortField, sortDirection, resultsPage, resultsPerPage"
+"""What a sentence about a page of events names, before the field of the page that does not fit."""
 _UPDATE_MULTIPLE: Final = FlagSetting("updateMultiple")
 _COMMENT: Final = TemplateSetting("commentTemplate")
 
@@ -283,7 +285,7 @@ def _page(config: Config, is_many: bool) -> Callable[[Visit], EventPage]:
         if is_many:
             texts = {name: page(visit).strip() for name, page in pages.items()}
             paging = {name: int(text) if text.isdecimal() else text for name, text in texts.items() if text}
-        page: EventPage = body_of(EventPage, {"query": query(visit), **sort, **paging}, "queryTemplate")
+        page: EventPage = body_of(EventPage, {"query": query(visit), **sort, **paging}, _PAGE_FIELDS)
         return page
 
     return read
@@ -364,12 +366,6 @@ def _time(config: Config) -> _Fields:
     return read
 
 
-def _of_first(operation: str, id: TemplateSetting, is_many: FlagSetting) -> Needs:
-    """What a node needs that finds the event that it changes by a query."""
-    others = (id, is_many)
-    return may_write(operation, unless=others), may_read("events.get", unless=others)
-
-
 TYPES: Final[dict[str, NodeType]] = {
     "CreateEventNode": NodeType(
         _create,
@@ -393,7 +389,7 @@ TYPES: Final[dict[str, NodeType]] = {
         (
             may_write("event.delete", _EVENT_ID),
             may_write("events.delete", _DELETE_MULTIPLE, unless=(_EVENT_ID,)),
-            *_of_first("event.delete", _EVENT_ID, _DELETE_MULTIPLE),
+            *may_change_found("event.delete", "events.get", unless=(_EVENT_ID, _DELETE_MULTIPLE)),
         ),
     ),
     "GetEventNode": NodeType(
@@ -435,7 +431,7 @@ TYPES: Final[dict[str, NodeType]] = {
         (
             may_write("event.patch", _TARGET_EVENT_ID, unless=(_UPDATE_MULTIPLE,)),
             may_write("events.patch", _UPDATE_MULTIPLE),
-            *_of_first("event.patch", _TARGET_EVENT_ID, _UPDATE_MULTIPLE),
+            *may_change_found("event.patch", "events.get", unless=(_TARGET_EVENT_ID, _UPDATE_MULTIPLE)),
         ),
     ),
 }

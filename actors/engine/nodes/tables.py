@@ -93,6 +93,9 @@ _INCLUDE_FIELDS: Final = JsonSetting("includeFieldsTemplate")
 _ROW_SELECT_TYPE: Final = ChoiceSetting("rowSelectType", "id", "query")
 _UPSERT_CHECK: Final = FlagSetting("upsertCheck")
 
+_PAGE_FIELDS: Final = "limitTemplate, offsetTemplate, sortColumnTemplate, sortDirectionTemplate"
+"""What a sentence about a page of rows names, before the field of the page that does not fit."""
+
 DELETED_AT_ONCE: Final = 200
 """Rows deleted in one turn of the table's actor, which takes some milliseconds."""
 
@@ -116,7 +119,7 @@ def _get(config: Config) -> NodeStep:
         if "sortDirection" in asked:
             asked["sortDirection"] = asked["sortDirection"].lower()
         names = fields(visit)
-        page = body_of(RowsPage, {**asked, **({"includeFields": names} if names else {})}, "queryTemplate")
+        page = body_of(RowsPage, asked | ({"includeFields": names} if names else {}), _PAGE_FIELDS)
         application = visit.world.application
         message = ListRows(application=application, data_table=table(visit), query=page, body=query(visit))
         found = await visit.read(message)

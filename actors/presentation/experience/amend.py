@@ -11,7 +11,7 @@ from trunkline.actors.core.records.messages import Creator, PatchRecord
 from trunkline.actors.core.records.resource import Resources, missing
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
-from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.invalid_input import invalid
 from trunkline.actors.core.values.structs import Body, Message
 
 
@@ -44,5 +44,5 @@ def patch_of(owner: Actor, message: AmendRecord) -> PatchRecord:
     try:
         body = msgspec.convert(fields, type(message.body))
     except msgspec.ValidationError as error:
-        raise Invalid(f"{', '.join(message.entries)}: {error}.") from None
+        raise invalid(error, "body", type(message.body), fields) from None
     return PatchRecord(resource=message.resource, record=message.record, body=body, by=message.by)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from trunkline.actors.core.values.errors import ChangeTooLarge, Invalid
+from trunkline.actors.core.values.invalid_input import invalid
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.core.values.terms import QueryTime, Tag
 from trunkline.actors.core.values.timestamps import resolve_range
@@ -32,7 +33,6 @@ from trunkline.actors.fleet.devices.bulk.removal_messages import DataRange, Data
 from trunkline.actors.fleet.devices.record.messages import AttributePatch, DeleteDevice, DevicePatch
 from trunkline.actors.platform.jobs.messages import JobQueued, NotifyBody
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH, DEVICE_PATH

@@ -12,6 +12,7 @@ from trunkline.actors.core.records.summary import SummaryChoice
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Forbidden, Invalid, NotFound
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.invalid_input import invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Id
 from trunkline.actors.people.accounts.messages import Email
@@ -39,7 +40,6 @@ from trunkline.actors.portability.bundles.portable import PORTABLE
 from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.form_data import FormData
-from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH

@@ -20,6 +20,7 @@ from trunkline.actors.core.records.page import Match
 from trunkline.actors.core.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.values.errors import Forbidden, Invalid, PayloadTooLarge
+from trunkline.actors.core.values.invalid_input import invalid
 from trunkline.actors.core.values.terms import TagFilter
 from trunkline.actors.fleet.devices.queries.memberships import MEMBERSHIPS, Memberships
 from trunkline.actors.fleet.devices.record.attributes import Attributes
@@ -204,7 +205,7 @@ def chosen(reading: Reading, application: bytes, choice: Mapping[str, Any]) -> l
     try:
         filters = msgspec.convert(tags, list[TagFilter])
     except msgspec.ValidationError as error:
-        raise Invalid(f"deviceTags: {error}.") from None
+        raise Invalid(f"deviceTags{invalid(error, 'body', list[TagFilter], tags).message}") from None
     return select(reading, application, ids, filters, query, default_all=False)
 
 

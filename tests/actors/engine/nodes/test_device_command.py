@@ -22,7 +22,11 @@ async def test_a_command_may_expire(tmp_path: Path) -> None:
         ids = await plant(house)
         config = {"nameTemplate": "go", "deviceIdsPath": "data.one", "ttlSecondsTemplate": "{{data.ttl}}"}
         one = ids["lamp 1"]
-        for ttl, refusal in ((90, None), (0.5, "ttlSecondsTemplate: gives 0.5"), (0, ">= 1")):
+        for ttl, refusal in (
+            (90, None),
+            (0.5, "ttlSecondsTemplate: gives 0.5"),
+            (0, "config.nameTemplate, ttlSecondsTemplate: ttlSeconds: is 0; give an integer from 1 to "),
+        ):
             run = await node_runs(house, TYPE, config, {"one": one.hex(), "ttl": ttl})
             assert (refusal is None) == ("error" not in run)
             assert refusal is None or refusal in run["error"][1]

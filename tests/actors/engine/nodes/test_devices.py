@@ -151,7 +151,7 @@ async def test_what_is_refused_is_at_the_result_path_and_fails_the_run_without_o
     async with running_house(tmp_path / "d") as house:
         error = (await result(house, CREATE, {"nameTemplate": "{{data.no}}"}))["error"]
         assert error["type"] == "Validation"
-        assert "config.dataMethod: Object missing required field `name`" in error["message"]
+        assert "config.dataMethod: name: is missing; this body needs it" in error["message"]
         ran = await node_runs(house, CREATE, {"nameTemplate": "{{data.no}}"})
         assert ran["error"][0] == "ValidationError"
         bad_json = {"dataMethod": "jsonTemplate", "deviceJsonTemplate": "{", "resultPath": "data.result"}

@@ -152,7 +152,7 @@ async def test_the_groups_are_a_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("type", "config", "said"),
     [
-        (CREATE, {"nameTemplate": ""}, "config.dataMethod: Object missing required field `name`"),
+        (CREATE, {"nameTemplate": ""}, "config.dataMethod: name: is missing; this body needs it"),
         (
             CREATE,
             {"nameTemplate": "g", "membersToAdd": ["no"]},

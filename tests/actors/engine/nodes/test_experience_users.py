@@ -171,9 +171,14 @@ async def test_a_user_is_deleted_once(tmp_path: Path) -> None:
             CREATE,
             {"emailTemplate": EMAIL},
             "Validation",
-            "config.dataMethod: Object missing required field `password`",
+            "config.dataMethod: password: is missing; this body needs it, a string of 8 to ",
         ),
-        (CREATE, {"emailTemplate": "x", "passwordTemplate": PASSWORD}, "Validation", "config.dataMethod: "),
+        (
+            CREATE,
+            {"emailTemplate": "x", "passwordTemplate": PASSWORD},
+            "Validation",
+            "config.dataMethod: email: does not fit; give an e-mail address",
+        ),
         (
             CREATE,
             {"dataMethod": "payloadPath", "userPayloadPath": "data.no"},
@@ -184,7 +189,7 @@ async def test_a_user_is_deleted_once(tmp_path: Path) -> None:
             UPDATE,
             {"emailOrIdTemplate": EMAIL, "passwordTemplate": "short"},
             "Validation",
-            "config.dataMethod: ",
+            "config.dataMethod: password: has 5 characters; give a string of 8 to ",
         ),
         (UPDATE, {"emailOrIdTemplate": "no"}, "NotFound", "There is no experience user 'no' here."),
         (
@@ -197,7 +202,7 @@ async def test_a_user_is_deleted_once(tmp_path: Path) -> None:
             UPDATE,
             {"emailOrIdTemplate": EMAIL, "userTags": [{"keyTemplate": "a b", "valueTemplate": "x"}]},
             "Validation",
-            "userTags: ",
+            "userTags: the key 'a b' does not fit; give ",
         ),
         (
             UPDATE,

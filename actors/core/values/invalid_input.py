@@ -18,8 +18,15 @@ from msgspec import inspect
 
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.names import did_you_mean, either, listed
+from trunkline.actors.core.values.shapes import (
+    Shape,
+    names_of,
+    required_of,
+    shapes_of,
+    shapes_of_field,
+    tag_of,
+)
 from trunkline.actors.core.values.structs import FORM
-from trunkline.http.calls.shapes import Shape, names_of, required_of, shapes_of, shapes_of_field, tag_of
 
 UNKNOWN: Final = object()
 """The given value is not known."""
