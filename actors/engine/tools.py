@@ -237,6 +237,14 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
-_SHORT: Final = Repr()
+class _Short(Repr):
+    def repr_NoneType(self, _value: None, _level: int) -> str:  # noqa: N802 - it is found by this name
+        return "null"
+
+    def repr_bool(self, value: bool, _level: int) -> str:
+        return "true" if value else "false"
+
+
+_SHORT: Final = _Short()
 """Writes a few levels and a few items of a value, whatever its size."""
 _SHORT.maxstring = 100

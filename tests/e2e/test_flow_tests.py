@@ -105,3 +105,23 @@ async def test_a_script_without_an_end_costs_only_its_own_run(start_server: Call
             {"nodes": [{"id": "f", "type": "RawFunctionNode", "config": {"script": "return 5;"}}]},
         )
         assert (await server.call("POST", f"{path}/test", {}))["steps"][0]["payload"] == 5
+
+
+async def test_a_field_of_a_custom_node_that_becomes_no_json_is_named(server: Server) -> None:
+    flows = f"{await server.application()}/flows"
+    field = {"id": "rows", "type": "jsonTemplate", "label": "Rows"}
+    custom = {
+        "name": "custom",
+        "flowClass": "customNode",
+        "customNodeConfig": {"outputCount": 1, "resultMode": "none", "fields": [field]},
+        "triggers": [{"type": "customNodeStart", "key": "customNodeStart", "outputIds": [[]]}],
+    }
+    id = (await server.call("POST", flows, custom, status=201))["id"]
+    config = {"customNodeId": id, "fields": [{"id": "rows", "value": "{{data.no}}"}]}
+    node = {"id": "hot", "type": "CustomNodeExecuteNode", "config": config}
+    user = await server.call(
+        "POST", flows, {"name": "user", "triggers": [TRIGGER], "nodes": [node]}, status=201
+    )
+    error = (await server.call("POST", f"{flows}/{user['id']}/test", {}))["error"]
+    assert error["name"] == "InvalidJsonTemplate"
+    assert error["message"].startswith("config.fields[0].value: The text of the template is not valid JSON")

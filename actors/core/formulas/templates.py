@@ -495,7 +495,7 @@ def _inner_text(scope: Scope, text: Any) -> str:
 
 
 def _template(scope: Scope, text: Any, context: Any = UNDEFINED) -> Any:
-    source = _inner_text(scope, text)
+    source = "" if text is None or text is UNDEFINED else _inner_text(scope, text)
     try:
         template = _kept_template(source)
     except FormulaError as error:

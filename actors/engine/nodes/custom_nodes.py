@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from trunkline.actors.core.formulas import price
 from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.engine.bodies import json_reader
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import copied_value, copy_of
 from trunkline.actors.engine.node_type import Form, NodeType
@@ -30,7 +31,6 @@ from trunkline.actors.engine.tools import (
     number_reader,
     objects_of,
     path_of,
-    template_of,
     text_of,
     text_reader,
 )
@@ -116,8 +116,7 @@ def _reader(field: Config, type: str) -> Reader:
     if type == "numberTemplate":
         return number_reader(field, _VALUE) or (lambda _visit: None)
     if type == "jsonTemplate":
-        template = template_of(field, _VALUE)
-        return lambda visit: None if template is None else template.json(visit.payload, visit.run.now_ms)
+        return json_reader(field, _VALUE) if text_of(field, _VALUE) else lambda _visit: None
     if type == "stringTemplate":
         return text_reader(field, _VALUE)
     value = field[_VALUE]  # of a checkbox, or a choice

@@ -12,7 +12,8 @@ group that is changed or deleted is `groupIdTemplate`. The result is the group o
 was such a group.
 
 The tree of ExperienceGroupSummaryNode has `name`, `id` and `children` of each group. It begins with the group
-`idTemplate`, or with `(root)`, whose children are the groups without a parent.
+`idTemplate`, or without that field with `(root)`, whose children are the groups without a parent. It is null if there
+is no such group, as where `idTemplate` gives nothing.
 """
 
 from __future__ import annotations
@@ -234,6 +235,7 @@ def _users(visit: Visit, name: str, texts: list[str]) -> list[str]:
 
 def _summary(config: Config) -> NodeStep:
     result, start = needed_path(config, NEEDED_RESULT), text_reader(config, _ID)
+    none_given = "" if text_of(config, _ID).strip() else _ROOT
 
     async def step(visit: Visit) -> int:
         application, text = visit.world.application, start(visit).strip().lower()
@@ -243,7 +245,7 @@ def _summary(config: Config) -> NodeStep:
                 for id, doc in records.scan(snapshot, GROUP, application)
             ]
         )
-        visit.put(result, _tree(groups, text or _ROOT))
+        visit.put(result, _tree(groups, text or none_given))
         check_payload(visit)
         return 0
 

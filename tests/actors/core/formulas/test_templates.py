@@ -122,6 +122,7 @@ def test_tells_distances_of_time_as_the_original() -> None:
         ("{{gpsIsPointInside '41,-84.5' (array '38,-85' '40,-85' '40,-84' '38,-84')}}", "false"),
         ("{{formatGps data.place 'decimal' 2}} {{formatGps 'no place'}}", "39.10,-84.50 no place"),
         ("{{{template data.form}}} {{template '{{a}}' data.object}}", "3 of Plant &lt;1&gt; 1"),
+        ("{{template data.nothing}}|{{template data.empty}}|{{template null}}", "||"),
         ("{{evalExpression '{{data.count}} * 2 + {{length data.list}}'}}", "9"),
         ("{{#if (evalExpression '{{a}} > 1' data.object)}}y{{else}}n{{/if}}", "n"),
         ("{{typeof (evalExpression '{{data.count}} == 3')}}", "boolean"),

@@ -51,6 +51,8 @@ async def test_decode(text: str, bytes_: list[int]) -> None:
             "config.source: leads to [256], not to a text or an array of bytes.",
         ),
         ("Base64EncodeNode", PATHS, ["a"], "config.source: leads to ['a'], not to"),
+        ("Base64EncodeNode", PATHS, None, "config.source: leads to null, not to"),
+        ("Base64EncodeNode", PATHS, [None, True], "config.source: leads to [null, true], not to"),
         (
             "Base64EncodeNode",
             {"source": "data.gone", "destination": "data.d"},

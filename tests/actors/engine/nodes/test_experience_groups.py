@@ -146,7 +146,8 @@ async def test_the_groups_are_a_tree(tmp_path: Path) -> None:
         children = [{"name": "a", "id": a, "children": []}, tree_of_b]
         assert await got(house, SUMMARY, {}) == {"name": "(root)", "id": "(root)", "children": children}
         assert await got(house, SUMMARY, {"idTemplate": "{{data.id}}"}, {"id": b}) == tree_of_b
-        assert await got(house, SUMMARY, {"idTemplate": "0" * 24}) is None
+        for nothing in ("0" * 24, "{{data.no}}"):
+            assert await got(house, SUMMARY, {"idTemplate": nothing}) is None
 
 
 @pytest.mark.parametrize(
