@@ -42,7 +42,7 @@ def test_what_nodes_need_are_operations_with_their_access() -> None:
                 assert (route.access, route.area) == (need.access, "application"), need
 
 
-NEEDED: Final = (
+NEEDED: Final[tuple[tuple[str, dict[str, Any], set[str]], ...]] = (
     ("GetDeviceNode", {"includeState": True}, {"devices.get", "device.getCompositeState"}),
     ("GetDeviceNode", {"includeState": "true"}, {"devices.get"}),
     ("JWTCreateNode", {"credentialNameTemplate": 0}, {"credential.get"}),
