@@ -20,6 +20,7 @@ from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.invalid_input import invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.engine.dry_run import FlowTest, dry_run, new_run
 from trunkline.actors.workflows.flows.definition import PARTS
@@ -78,10 +79,11 @@ class Cases(NamedTuple):
 
 def load_cases(file: Path) -> Cases:
     """Read a file of cases, and the workflow that it names. Raises `Invalid` if one cannot be used, and OSError."""
+    given = _read(file)
     try:
-        loaded = msgspec.json.decode(file.read_bytes(), type=CaseFile)
-    except msgspec.DecodeError as error:
-        raise Invalid(f"{file}: {error}.") from None
+        loaded = msgspec.convert(given, CaseFile)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"{file}: {invalid(error, 'file', CaseFile, given).message}") from None
     definition = _definition(file.parent / loaded.flow)
     parts = {name: part for name, part in definition.items() if name in PARTS}
     return Cases(file, parts, loaded.cases)
@@ -96,8 +98,15 @@ def _definition(file: Path) -> dict[str, Any]:
         if not flows:
             raise Invalid(f"{file}: has no workflow.")
         return flows[0]
+    flow = _read(file)
+    if not isinstance(flow, dict):
+        raise Invalid(f"{file}: has no object; a workflow is one, as flows.post takes it.")
+    return flow
+
+
+def _read(file: Path) -> Any:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(file.read_bytes())
     except msgspec.DecodeError as error:
         raise Invalid(f"{file}: {error}.") from None
 

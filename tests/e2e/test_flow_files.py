@@ -87,7 +87,10 @@ def test_files_that_cannot_be_used_are_refused_with_a_sentence(tmp_path: Path) -
     nothing = CliRunner().invoke(app, ["flow", "test", str(tmp_path)])
     assert isinstance(nothing.exception, Invalid)
     assert nothing.exception.message == f"{tmp_path}: there is no file *.test.json in it."
-    for cases, sentence in (([{}], "missing required field `name`"), ([{**HOT, "expct": {}}], "expct")):
+    for cases, sentence in (
+        ([{}], "cases[0].name: is missing; this file needs it, a string of 1 to 255 characters."),
+        ([{**HOT, "expct": {}}], "cases[0].expct: there is no such field in this file (did you mean expect"),
+    ):
         refused = run(tmp_path, *cases)
         assert isinstance(refused.exception, Invalid)
         assert sentence in refused.exception.message

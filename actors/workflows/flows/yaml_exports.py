@@ -75,7 +75,8 @@ def _resources(name: str, raw: bytes) -> Iterator[tuple[str, Doc]]:
     for document in documents(name, raw):
         type = document.get("resourceType") if isinstance(document, dict) else _FLOW
         if type != _FLOW and type not in _VERSIONS:
-            raise Invalid(f"{name}: resourceType: is {type!r}; give {_FLOW}, {' or '.join(_VERSIONS)}.")
+            is_given = "is missing" if type is None else f"is {type!r}"
+            raise Invalid(f"{name}: resourceType: {is_given}; give {_FLOW}, {' or '.join(_VERSIONS)}.")
         for resource in resources_of(name, document):
             yield type, resource
 

@@ -124,6 +124,7 @@ def test_versions_belong_to_their_workflows() -> None:
         ("[" * 5_000, "0.yaml: is not valid YAML"),
         ("\xff", "0.yaml: is not valid YAML: "),
         ("- 1", "0.yaml: is not a valid export; it has resourceType"),
+        ("{resources: [], version: 1}", "0.yaml: resourceType: is missing; give Flow,"),
         (
             "{resourceType: Device, resources: [], version: 1}",
             "0.yaml: resourceType: is 'Device'; give Flow,",
