@@ -38,6 +38,10 @@ DEBUG_MESSAGES_MAX: Final = 1_000
 """Messages of debug nodes that a run keeps."""
 DEBUG_BYTES_MAX: Final = 64 * 1024
 """About the bytes as JSON of what they tell."""
+_NOT_TOLD: Final = (
+    f"This message is left out: those of a run are at most {DEBUG_MESSAGES_MAX}, with {DEBUG_BYTES_MAX // 1024} KiB in "
+    "all. Tell a part of the payload only."
+)
 
 
 class Node(NamedTuple):
@@ -285,14 +289,15 @@ class Visit:
         return (self.run.now_ms // 1000 & 0xFFFFFFFF).to_bytes(4, "big") + digest
 
     def tell(self, level: str, message: str, value: Any) -> None:
-        """Tell who watches the workflow. From the first message on that is beyond the bounds they are dropped."""
+        """Tell who watches the workflow. From the first message on that is beyond the bounds they are left out."""
         run = self.run
-        if len(run.debugged) >= DEBUG_MESSAGES_MAX or run.debug_bytes_left < 0:
-            return
-        run.debug_bytes_left -= size_of(value, run.debug_bytes_left) + len(message)
-        if run.debug_bytes_left >= 0:
-            value = value if self.is_last else copied(value)
-            run.debugged.append(Debugged(self.node, level, message, value, self.program))
+        if len(run.debugged) < DEBUG_MESSAGES_MAX and run.debug_bytes_left >= 0:
+            run.debug_bytes_left -= size_of(value, run.debug_bytes_left) + len(message)
+            if run.debug_bytes_left >= 0:
+                value = value if self.is_last else copied(value)
+                run.debugged.append(Debugged(self.node, level, message, value, self.program))
+                return
+        self.note(_NOT_TOLD)
 
     def note(self, message: str) -> None:
         """Note in the record of the run that the node ignores something of its settings or its payload."""

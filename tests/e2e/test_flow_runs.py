@@ -85,6 +85,17 @@ async def test_what_is_shown_of_a_run_has_no_tokens(server: Server) -> None:
     assert secret not in str([runs, shown, others])
 
 
+async def test_messages_that_a_run_does_not_keep_are_noted(server: Server) -> None:
+    flow = await create(server)
+    for length, messages, notes in ((10, 1, []), (70_000, 0, ["This message is left out"])):
+        await press(server, flow, {"ok": True, "a": "x" * length})
+        shown = await server.call("GET", f"{flow}/runs/{(await listed(server, flow))[0]['id']}")
+        assert len(shown["debug"]) == messages
+        assert [(note["nodeId"], note["message"].partition(":")[0]) for note in shown["notes"]] == [
+            ("d", note) for note in notes
+        ]
+
+
 async def press(server: Server, flow: str, payload: Json, **more: Any) -> None:
     """Press the button, and wait until its run has ended."""
     await server.call("POST", f"{flow}/virtualButton", {"key": "go", "payload": payload, **more})
