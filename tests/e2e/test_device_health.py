@@ -107,6 +107,28 @@ async def test_a_device_is_silent_after_three_of_its_intervals(start_server: Any
         await server.call("PATCH", devices["hourly"], {"expectedIntervalSeconds": 4}, status=400)
 
 
+async def test_a_report_counts_when_it_arrives_whatever_time_it_names(start_server: Any) -> None:
+    clock = ManualClock()
+    async with start_server(clock=clock) as server:
+        application = await server.application()
+        offsets_ms = (-86_400_000, -3_600_000, -30_000, 0, 5000, 3_600_000)
+        devices = {each: await server.device(application, expectedIntervalSeconds=5) for each in offsets_ms}
+        for _ in range(3):
+            clock.pass_s(20)
+            now_ms = clock.wall_ms()
+            for offset_ms, device in devices.items():
+                await server.call("POST", f"{device}/state", {"time": now_ms + offset_ms, **STATE})
+                shown = await health(server, device)
+                assert (shown["health"], shown["lastSeen"]) == ("reporting", iso(now_ms)), offset_ms
+                assert shown["expectedBy"] == iso(now_ms + 15_000)
+            query = quote(json.dumps({"lastSeen": {"$eq": iso(now_ms)}}))
+            found = await server.call("GET", f"{application}/devices?query={query}")
+            assert found["totalCount"] == len(devices)
+        clock.pass_s(16)
+        for device in devices.values():
+            assert (await health(server, device))["health"] == "silent"
+
+
 async def test_devices_are_selected_by_when_a_sign_of_life_is_expected(start_server: Any) -> None:
     clock = ManualClock()
     async with start_server(clock=clock) as server:

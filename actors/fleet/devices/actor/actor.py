@@ -56,8 +56,8 @@ from trunkline.store.state_columns import Values
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ARRIVAL_MS = 60_000
-"""A report that is older when it arrives stores the time of its arrival, if triggers of inactivity need it."""
+_ARRIVAL_MS = 1000
+"""A report that is older when it arrives, or ahead of the clock, does not tell when that was: it stores the time."""
 
 _GIVEN_AHEAD_MS = 10_000
 """How far the times that are given to states may be ahead of the clock, where more than one comes in a millisecond."""
@@ -72,7 +72,6 @@ class Device(DeviceConnection):
         "_given_at_ms",
         "_given_ms",
         "_head_deferred",
-        "_is_timed",
         "_triggers",
         "_watchers",
     )
@@ -83,7 +82,6 @@ class Device(DeviceConnection):
         self._feed: StateFeed = system.component(StateFeed)
         self._triggers: Triggers | None = None
         self._watchers: tuple[Watcher, ...] = ()
-        self._is_timed = False
         self._given_ms = self._given_at_ms = -1
         super().__init__(system, ref)
 
@@ -172,9 +170,7 @@ class Device(DeviceConnection):
         if len(checked) == 1:
             ((time_ms, point),) = checked
             if time_ms > head.newest_ms and not is_backlog:
-                self._head_deferred = head.can_defer_write(now_ms) and not (
-                    self._is_timed and self._must_store_arrival(time_ms, now_ms)
-                )
+                self._head_deferred = self._tells_arrival(time_ms, now_ms) and head.can_defer_write(now_ms)
                 head.points_ahead += self._head_deferred
             head.report(time_ms, point)
             names_version = FLOW_VERSION in point
@@ -287,7 +283,7 @@ class Device(DeviceConnection):
         """Note who waits for the states of this device. What is noted holds until a workflow or the record changes."""
         self._triggers = triggers
         self._watchers = self._watchers_of(triggers)
-        self._is_timed = self._watch_alarms() or bool(triggers and self._inactivity_watchers(triggers))
+        self._watch_alarms()
 
     def _watchers_of(self, triggers: Triggers) -> tuple[Watcher, ...]:
         return watchers_of_device(triggers, "", self.ref.id, self.doc["tags"]) if triggers else ()
@@ -302,9 +298,9 @@ class Device(DeviceConnection):
         super()._end_alarms()
         self._triggers = None  # a device that is restored looks again
 
-    def _must_store_arrival(self, time_ms: int, now_ms: int) -> bool:
-        """Whether the time of a report does not tell when it arrived, or the device was silent before."""
-        return self.head.is_silent or not 0 <= now_ms - time_ms < _ARRIVAL_MS
+    def _tells_arrival(self, time_ms: int, now_ms: int) -> bool:
+        """Whether the time of a report tells when it arrived, and the device was not silent before."""
+        return not self.head.is_silent and 0 <= now_ms - time_ms < _ARRIVAL_MS
 
     def _count_states(self, states: int) -> None:
         self._traffic.of(self.ref.parent).count_states(states, self.system.clock.wall_ms())

@@ -73,10 +73,9 @@ class DeviceDue(DeviceRemoval):
 
     # Alarms.
 
-    def _watch_alarms(self) -> bool:
-        """Note the alarm rules about the device. Whether it matters when exactly its reports arrive."""
+    def _watch_alarms(self) -> None:
+        """Note the alarm rules about the device."""
         self._alarms = self._alarm_rules() if self._has_alarm_rules() else None
-        return self._alarms is not None and self._alarms.has_silence
 
     def _has_alarm_rules(self) -> bool:
         """Whether the application has any."""
