@@ -93,6 +93,28 @@ async def test_what_was_archived_and_removed_can_be_put_back(tmp_path: Path, for
         assert [json.loads(entry)["time"] for entry in entries] == [start_ms + DAY_MS, start_ms + DAY_MS + 1]
 
 
+async def test_states_of_the_first_years_of_the_epoch_can_be_put_back(server: Server) -> None:
+    """As of devices whose clocks were never set: their times in milliseconds would be read as seconds."""
+    application = await server.application()
+    device, other = await server.device(application), await server.device(application)
+    texts = (
+        "1970-01-01",
+        "1970-01-01T00:00:05Z",
+        "1973-03-03T09:46:39.999Z",
+        "1973-03-03T09:46:40Z",
+        "2020-01-01",
+    )
+    states = [{"time": time, "data": {"temp": number}} for number, time in enumerate(texts)]
+    await server.call("POST", f"{device}/state", states)
+    await configure(server, application)
+    await done(server, application, "backfillArchiveData")
+    root = str(folder(server, application))
+    (line,) = (await archive_command("read", root, "--device", id_of(device), "--batch", "10")).splitlines()
+    await server.call("POST", f"{other}/state", json.loads(line))
+    history = "state?limit=10"
+    assert await server.call("GET", f"{other}/{history}") == await server.call("GET", f"{device}/{history}")
+
+
 async def test_damage_of_an_archive_is_found(server: Server) -> None:
     application = await server.application()
     device = await server.device(application)

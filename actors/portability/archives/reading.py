@@ -16,6 +16,7 @@ import msgspec
 
 from trunkline.actors.core.contents.downloads import PIECE_BYTES
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.timestamps import SECONDS_BELOW, iso
 from trunkline.actors.platform.applications.archive_days import day_number, day_text
 from trunkline.actors.portability.archives.manifest import MANIFESTS, OWN_FOLDERS, Entry, entry_of
 from trunkline.limits.extras import how_to_install, library_missing
@@ -242,11 +243,15 @@ _VALUES: Final[Mapping[str, Callable[[bytes], Any]]] = {
 
 
 def in_batches(states: Iterable[dict[str, Any]], length: int, bytes_max: int) -> Iterator[bytes]:
-    """Yield JSON arrays of at most `length` states and about `bytes_max` bytes: bodies of calls that send states."""
+    """Yield JSON arrays of at most `length` states and about `bytes_max` bytes: bodies of calls that send states.
+
+    In such a body a small number would be seconds, so times of before March 1973 are ISO text.
+    """
     batch: list[bytes] = []
     size = 0
     for state in states:
-        raw = msgspec.json.encode(state)
+        time_ms = state["time"]
+        raw = msgspec.json.encode(state if time_ms >= SECONDS_BELOW else {**state, "time": iso(time_ms)})
         if batch and (len(batch) >= length or size + len(raw) > bytes_max):
             yield b"[" + b",".join(batch) + b"]"
             batch, size = [], 0
