@@ -148,6 +148,29 @@ async def test_what_is_exported_can_be_chosen(server: Server) -> None:
     ]
 
 
+async def test_no_two_columns_have_the_same_name(server: Server) -> None:
+    """A reader by names would take the value of an attribute `time` for the time."""
+    application = await server.application()
+    names = ("time", "date", "deviceId", "temp")
+    attributes = [{"name": name, "dataType": "number"} for name in names]
+    device = await server.device(application, attributes=attributes)
+    data = {name: number for number, name in enumerate(names)}
+    await server.call("POST", f"{device}/state", {"data": data, "time": 1_700_000_000_000})
+
+    async def columns(exported: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
+        queued = await server.call("POST", f"{exported}/export", body, status=202)
+        log = await ended(server, application, queued["jobId"])
+        header, line = rows(await fetched(server, log["output"]["file"]["url"]))
+        return header, line
+
+    for exported in (device, f"{application}/data"):
+        header, line = await columns(exported, {})
+        assert header == ["deviceId", "time", "date", "$time", "$date", "$deviceId", "temp"]
+        assert line[3:] == ["0", "1", "2", "3"]
+        header, _ = await columns(exported, {"options": {"includeDate": False, "includeID": False}})
+        assert header == ["time", "$time", "date", "deviceId", "temp"]
+
+
 async def test_texts_that_spreadsheets_would_run_are_marked_and_counted(server: Server) -> None:
     device = await server.device(await server.application())
     texts = ["=1+1", "plain", 'a "quoted", text\r\nof two lines', "'", "-", "", "æ"]

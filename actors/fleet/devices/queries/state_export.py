@@ -80,9 +80,11 @@ def value_columns(device: Opened, options: Doc) -> dict[str, int]:
 
 
 def header(lines: CsvLines, options: Doc, names: Iterable[str]) -> bytes:
-    """Return the line with the names of the columns."""
-    before = ["deviceId", "time"] if options["includeID"] else ["time"]
-    return lines.line([*before, *(["date"] if options["includeDate"] else []), *names])
+    """Return the line with the names of the columns. Attributes with the name of one of the first get a `$`."""
+    first = ["deviceId", "time"] if options["includeID"] else ["time"]
+    if options["includeDate"]:
+        first.append("date")
+    return lines.line([*first, *(f"${name}" if name in first else name for name in names)])
 
 
 def state_lines(
