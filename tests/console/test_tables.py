@@ -237,6 +237,20 @@ async def test_an_import_stops_at_the_first_part_that_is_refused(
     assert (await server.call("GET", f"{path}/rows?limit=1"))["totalCount"] == 2500
 
 
+async def test_a_number_beyond_a_double_is_refused_and_does_not_become_null(
+    server: Server, console: ConsolePage, tmp_path: Path
+) -> None:
+    application, path = await parts(server)
+    await console.go(f"#{application}/tables/{path.rpartition('/')[2]}?tab=import")
+    file = tmp_path / "parts.csv"
+    file.write_text("part,pieces\nvalve,1e400\n")
+    await console.at(css="input[type=file]").upload(file)
+    async with console.expecting("400"):
+        await console.at("button", "Import").click()
+        await console.sees("Line 2 of the file: [0].pieces:")
+    assert await stored(server, path) == []
+
+
 async def test_an_import_goes_on_when_the_server_is_reached_again(
     server: Server, console: ConsolePage, tmp_path: Path
 ) -> None:

@@ -10,7 +10,8 @@ export function numberOf(text) {
   const given = text.trim();
   if (!NUMBER.test(given)) return null;
   const number = Number(given);
-  return WHOLE.test(given) && !Number.isSafeInteger(number) ? BigInt(given) : number;
+  if (WHOLE.test(given) && !Number.isSafeInteger(number)) return BigInt(given);
+  return Number.isFinite(number) ? number : null; // JSON would make null of 1e400
 }
 
 export function valueOf(type, text) {
