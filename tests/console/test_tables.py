@@ -251,6 +251,24 @@ async def test_a_number_beyond_a_double_is_refused_and_does_not_become_null(
     assert await stored(server, path) == []
 
 
+async def test_a_column_whose_name_begins_with_a_hyphen_is_found_in_an_export(
+    server: Server, console: ConsolePage, tmp_path: Path
+) -> None:
+    application = await server.application()
+    columns = [{"name": "-x", "dataType": "string", "constraint": "optional"}]
+    table = await server.call(
+        "POST", f"{application}/data-tables", {"name": "t", "columns": columns}, status=201
+    )
+    path = f"{application}/data-tables/{table['id']}"
+    await console.go(f"#{application}/tables/{table['id']}?tab=import")
+    file = tmp_path / "rows.csv"
+    file.write_text("id,createdAt,updatedAt,'-x\n1,2,3,'=one\n")
+    await console.at(css="input[type=file]").upload(file)
+    await console.at("button", "Import").click()
+    await console.sees("1 row stored. The file is imported.")
+    assert [row["-x"] for row in (await server.call("GET", f"{path}/rows"))["items"]] == ["=one"]
+
+
 async def test_an_import_goes_on_when_the_server_is_reached_again(
     server: Server, console: ConsolePage, tmp_path: Path
 ) -> None:

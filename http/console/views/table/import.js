@@ -134,7 +134,7 @@ async function preview(file, wanted, columns) {
   const reader = new CsvReader(separator);
   const records = [...reader.push(text), ...(whole ? reader.end() : [])];
   if (!records.length) throw reader.fault ?? new Error("The file has no lines.");
-  const head = records.shift().fields.map((each) => (each ?? "").trim());
+  const head = records.shift().fields.map((each) => (each ?? "").trim().replace(FORMULA, "")); // exports have '-x for -x
   const names = columns.map((each) => each.name);
   const options = {
     separator, encoding, skip: wanted?.skip || 0,
