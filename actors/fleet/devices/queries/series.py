@@ -92,6 +92,8 @@ def aggregate(
             start_ms=start_ms,
             end_ms=end_ms,
             resolution_ms=resolution_ms or 0,
+            limit=limit,
+            order=order,
             values_max=points_max,
         )
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from trunkline.actors.fleet.devices.queries.samples import EXACT_MAX, Samples, Times, Value, by_time, selected
-from trunkline.actors.fleet.devices.queries.series_terms import Point, too_many
+from trunkline.actors.fleet.devices.queries.series_terms import Order, Point, too_many
 from trunkline.store.columns import Points
 
 if TYPE_CHECKING:
@@ -29,13 +29,19 @@ def times_at_value(
     start_ms: int,
     end_ms: int,
     resolution_ms: int,
+    limit: int | None,
+    order: Order,
     values_max: int,
 ) -> list[Point]:
     """Return the milliseconds of each bucket, in ascending order. `points` end at `end_ms` and may begin earlier.
 
-    Raises SeriesTooLarge for more than `values_max` values.
+    Only buckets that can be among the first `limit` in `order` are counted. Raises SeriesTooLarge for more than
+    `values_max` values.
     """
-    buckets = _Buckets(start_ms, end_ms, resolution_ms, values_max)
+    if limit is not None and resolution_ms and order == "desc":
+        start_ms = max(start_ms, ((end_ms - 1) // resolution_ms - limit + 1) * resolution_ms)
+    first = limit if order == "asc" else None
+    buckets = _Buckets(start_ms, end_ms, resolution_ms, first, values_max)
     wanted = set(names.values())
     for name, value in initial.items():
         if name in wanted:
@@ -65,12 +71,24 @@ def _matches(samples: Samples, target: Value | None) -> Marks:
 class _Buckets:
     """The milliseconds at the value, by attribute and bucket."""
 
-    __slots__ = ("_end_ms", "_held", "_resolution_ms", "_start_ms", "_totals", "_values", "_values_max")
+    __slots__ = (
+        "_end_ms",
+        "_first",
+        "_held",
+        "_resolution_ms",
+        "_start_ms",
+        "_totals",
+        "_values",
+        "_values_max",
+    )
 
-    def __init__(self, start_ms: int, end_ms: int, resolution_ms: int, values_max: int) -> None:
+    def __init__(
+        self, start_ms: int, end_ms: int, resolution_ms: int, first: int | None, values_max: int
+    ) -> None:
         self._start_ms = start_ms
         self._end_ms = end_ms
         self._resolution_ms = resolution_ms
+        self._first = first
         self._values_max = values_max
         self._values = 0
         # What an attribute has since when, and the totals of its buckets from the first in which it had a value.
@@ -79,11 +97,13 @@ class _Buckets:
 
     def hold(self, name: str, matches: bool) -> None:
         """Let an attribute have its value from the start on."""
+        self._begin(self._start_ms)
         self._held[name] = self._start_ms, matches
 
     def add(self, name: str, times: Times, marks: Marks) -> None:
         """Count until the last of these reports, of which `marks` tells which have the value."""
-        edges = np.maximum(times, self._start_ms)
+        self._begin(max(int(times[0]), self._start_ms))
+        edges = np.clip(times, self._start_ms, self._end_ms)
         if name in self._held:
             since_ms, matches = self._held[name]
             edges, marks = np.append(since_ms, edges), np.append(matches, marks)
@@ -98,6 +118,12 @@ class _Buckets:
             (name, self._start_of(np.arange(first, first + len(totals))).tolist(), totals.tolist())
             for name, (first, totals) in self._totals.items()
         )
+
+    def _begin(self, time_ms: int) -> None:
+        """An attribute has a value from a time on: each bucket after it has a point, so end after the first of them."""
+        if self._first is not None and self._resolution_ms:
+            last_ms = (self._bucket(time_ms) + self._first) * self._resolution_ms
+            self._end_ms, self._first = min(self._end_ms, last_ms), None
 
     def _count(self, name: str, edges: Times, marks: Marks) -> None:
         """Add the time between the first and the last edge. `marks` tells what holds from each edge to the next."""

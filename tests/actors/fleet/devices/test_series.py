@@ -10,7 +10,7 @@ import math
 import random
 import tracemalloc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -454,9 +454,29 @@ def test_the_values_of_a_median_count() -> None:
     assert len(run(points, "MEDIAN", resolution_ms=10, points_max=10)) == 6
 
 
+@given(
+    points=few_series,
+    cuts=cuts,
+    start_ms=times,
+    end_ms=times,
+    resolution_ms=resolutions,
+    initial=st.dictionaries(st.sampled_from("abc"), few_values),
+    value=few_values,
+    limit=st.integers(1, 9),
+)
+def test_a_limit_of_time_at_value_takes_the_first_buckets(limit: int, points: Rows, **asked: Any) -> None:
+    whole = run(points, "TIMEATVALUE", **asked)
+    assert run(points, "TIMEATVALUE", limit=limit, **asked) == whole[:limit]
+    assert run(points, "TIMEATVALUE", limit=limit, order="desc", **asked) == whole[::-1][:limit]
+
+
 def test_a_value_held_for_ages_is_not_split_without_end() -> None:
+    held: Any = {"end_ms": 10**15, "resolution_ms": 1, "initial": {"a": 1}, "value": 1, "points_max": 100}
     with pytest.raises(SeriesTooLarge):
-        run([], "TIMEATVALUE", end_ms=10**15, resolution_ms=1, initial={"a": 1}, value=1, points_max=100)
+        run([], "TIMEATVALUE", **held)
+    assert run([], "TIMEATVALUE", limit=2, **held) == [(0, {"a": 1}), (1, {"a": 1})]
+    last = [(10**15 - 1, {"a": 1}), (10**15 - 2, {"a": 1})]
+    assert run([], "TIMEATVALUE", limit=2, order="desc", **held) == last
 
 
 # -- reading the query ---------------------------------------------------------------------------------------
