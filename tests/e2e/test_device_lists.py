@@ -146,6 +146,23 @@ WRONG_QUERIES: list[tuple[str, str]] = [
 ]
 
 
+@pytest.mark.parametrize(("text", "expected"), [("PUMP*", 2), ("*1", 2), ("tank", 0), ("", 3)])
+async def test_a_list_without_a_field_of_the_filter_is_filtered_by_name(
+    server: Server, text: str, expected: int
+) -> None:
+    application = await server.application()
+    for name in ("pump1", "pump2", "Tank1"):
+        device = await server.device(application, name)
+    for path in ("devices/payloadCounts", f"devices/{id_of(device)}/export", "devices/export"):
+        await server.call("POST", f"{application}/{path}", {}, status=202)
+    states = f"{application}/devices/compositeState?sortField=name&filter={text}"
+    assert (await server.call("GET", states))["totalCount"] == expected
+    counted = await server.call("GET", f"{states}&perPage=1&query={quote(json.dumps({'name': 'pump1'}))}")
+    assert counted["totalCount"] == (text != "tank")
+    for wanted, jobs in ((quote("devices.*"), 2), ("*export", 2), ("export", 0), ("", 3)):
+        assert (await server.call("GET", f"{application}/jobLogs?filter={wanted}"))["totalCount"] == jobs
+
+
 async def test_a_wrong_list_query_is_refused_by_the_name_of_its_field(server: Server) -> None:
     application = await server.application()
     for query, sentence in WRONG_QUERIES:

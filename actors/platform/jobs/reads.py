@@ -7,7 +7,7 @@ from typing import Any
 from trunkline.actors.core.query.compile import compile_query
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.listing import Listing, read_page
-from trunkline.actors.core.records.page import envelope
+from trunkline.actors.core.records.page import all_of, envelope, glob_match
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.values.errors import NotFound
@@ -28,10 +28,15 @@ def get_job_log(reading: Reading, message: GetJobLog) -> dict[str, Any]:
 
 
 def list_job_logs(reading: Reading, message: ListJobLogs) -> dict[str, Any]:
-    """A page of jobs. Raises `PayloadTooLarge` if their inputs and outputs are too large for one answer."""
+    """A page of jobs; `filter` is about the name.
+
+    Raises `PayloadTooLarge` if their inputs and outputs are too large for one answer.
+    """
     query = message.query
-    match = None if query.query is None else compile_query(query.query, JOB_LOG_FIELDS, at="query").matches
-    found, total = read_page(reading, Listing.of(query, JOB, message.application, match=match))
+    matches = glob_match(query, "name")
+    if query.query is not None:
+        matches.append(compile_query(query.query, JOB_LOG_FIELDS, at="query").matches)
+    found, total = read_page(reading, Listing.of(query, JOB, message.application, match=all_of(matches)))
     items = [show_job(message.application, each) for each in found]
     shown = envelope("applicationJobLogs", items, total, query)
     shown["applicationId"] = message.application.hex()

@@ -129,9 +129,9 @@ def list_composite_states(reading: Reading, message: ListCompositeStates) -> dic
 
 
 def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> Listing:
-    """Return the listing that a page of composite states is read from."""
+    """Return the listing that a page of composite states is read from. `filter` is about the name."""
     query = message.query
-    matches = reach_filter(message.reach)
+    matches = [*reach_filter(message.reach), *glob_match(query, "name")]
     filter = DeviceFilter()
     if query.query is not None:
         filter = device_filter(snapshot, message.application, query.query)
@@ -141,7 +141,14 @@ def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> Listi
         DEVICE,
         message.application,
         match=all_of(matches),
-        access_paths=tuple(find_access_paths(DEVICE, message.application, filter.bounds)),
+        access_paths=tuple(
+            find_access_paths(
+                DEVICE,
+                message.application,
+                query_bounds.intersect_fields([glob_range(query, "name"), filter.bounds]),
+            )
+        ),
+        text=text_filter(DEVICE, message.application, query, "name", is_all=len(matches) == 1),
     )
 
 
