@@ -90,6 +90,8 @@ def _origin(url: str) -> httpx.URL:
 
 def _url(text: str, field: str) -> httpx.URL:
     try:
-        return httpx.URL(text)
+        url = httpx.URL(text)
+        _ = url.host  # decodes an internationalised name, which may be malformed
     except (httpx.InvalidURL, ValueError) as error:
         raise refused(f"{field}: is not a URL: {error}.") from None
+    return url

@@ -80,3 +80,14 @@ async def test_a_notebook_reads_a_public_file(server: Server) -> None:
     async with server.client() as client:
         job = (await client.post(path, json={})).json()
     assert (await files_of(server, await ended(server, application, job)))["a.txt"] == "hello"
+
+
+async def test_a_host_with_a_malformed_name_is_refused_with_a_sentence(server: Server) -> None:
+    """Whether a URL is one of this server is asked before anything else of it."""
+    application = await server.application()
+    async with server.client() as client:
+        refused = await client.post(
+            f"{application}/devices/export", json={"callbackUrl": "http://xn--zzzz--/"}
+        )
+    assert (refused.status_code, refused.json()["type"]) == (400, "Validation")
+    assert refused.json()["message"] == "callbackUrl: is not a URL: A-label must not end with a hyphen."

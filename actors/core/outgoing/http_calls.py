@@ -27,6 +27,8 @@ from trunkline.actors.core.values.errors import Invalid
 ADDRESSES_MAX = 4
 """How many addresses of a host are tried in one attempt."""
 
+_HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "trunkline"}
+"""Of each call that has none of its own."""
 _GIVEN = ("/files/", "/webhooks/")
 """The paths of what a server gives to everybody, with or without a token."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -64,11 +66,11 @@ def is_given_here(url: str, base_url: str) -> bool:
     """Whether a URL is that of a public file or of a webhook of the server at `base_url`."""
     try:
         parsed, base = httpx.URL(url), httpx.URL(base_url)
+        same = [(each.scheme, each.host, each.port) for each in (parsed, base)]
     except (httpx.InvalidURL, ValueError, TypeError):
         return False
     if not base.host or parsed.userinfo:
         return False
-    same = [(each.scheme, each.host, each.port) for each in (parsed, base)]
     begins = tuple(base.path.rstrip("/") + path for path in _GIVEN)
     return same[0] == same[1] and parsed.path.startswith(begins) and ".." not in parsed.path
 
@@ -118,7 +120,7 @@ async def get_json(url: str, headers: dict[str, str], *, timeout_s: float, bytes
     """
     parsed = httpx.URL(url)
     with trio.move_on_after(2 * timeout_s) as timeout:
-        sent = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
+        sent = {"Accept": "application/json", **headers}
         status, _, content = await send(
             "GET", parsed, None, sent, timeout_s, private=True, bytes_max=bytes_max
         )
@@ -139,9 +141,8 @@ async def get_public(url: str, *, timeout_s: float, bytes_max: int, private: boo
     """
     parsed = httpx.URL(url)
     with trio.move_on_after(2 * timeout_s) as timeout:
-        sent = {"Accept-Encoding": "identity"}
         status, _, content = await send(
-            "GET", parsed, None, sent, timeout_s, private=private, bytes_max=bytes_max
+            "GET", parsed, None, {}, timeout_s, private=private, bytes_max=bytes_max
         )
     if timeout.cancelled_caught:
         raise Undelivered(f"{parsed.host} did not answer within {2 * timeout_s:g} seconds.")
@@ -170,9 +171,8 @@ async def download(
 
     parsed = httpx.URL(url)
     with trio.move_on_after(total_s) as timeout:
-        sent = {"Accept-Encoding": "identity"}
         received = await send(
-            "GET", parsed, None, sent, timeout_s, private=private, bytes_max=bytes_max, take=take
+            "GET", parsed, None, {}, timeout_s, private=private, bytes_max=bytes_max, take=take
         )
     if timeout.cancelled_caught:
         raise Undelivered(f"{parsed.host} did not send everything within {total_s:g} seconds.")
@@ -203,7 +203,8 @@ async def send(
     """Send a request once. If `bytes_max` is given, the body of the answer is read.
 
     With `take`, the pieces of the body of an answer with status 200 are given to it instead. `context` says how TLS is
-    verified, if not by the well-known authorities.
+    verified, if not by the well-known authorities. A redirect is an answer as any other: whatever its `Location` is,
+    nobody has looked at it.
     """
     port = url.port or (443 if url.scheme == "https" else 80)
     addresses = await resolve(url.raw_host.decode("ascii"), port, private=private)
@@ -211,15 +212,18 @@ async def send(
     if url.scheme == "https":
         verify = context if context is not None else await in_thread(SHORT, _tls_context)
     request_headers = httpx.Headers(headers)
-    request_headers.setdefault("User-Agent", "trunkline")
+    for name, value in _HEADERS.items():
+        request_headers.setdefault(name, value)
     request_headers.setdefault("Host", url.netloc.decode("ascii"))
-    extensions: dict[str, Any] = {"sni_hostname": url.raw_host.decode("ascii")}
+    extensions: dict[str, Any] = {
+        "sni_hostname": url.raw_host.decode("ascii"),
+        "timeout": httpx.Timeout(timeout_s).as_dict(),
+    }
     failure = ""
-    async with httpx.AsyncClient(
-        verify=verify, timeout=timeout_s, follow_redirects=False, trust_env=False
-    ) as client:
+    # Not a client, which reads the `Location` of a redirect also if it does not follow, and fails where it is no URL.
+    async with httpx.AsyncHTTPTransport(verify=verify, trust_env=False) as transport:
         for address in addresses:
-            request = client.build_request(
+            request = httpx.Request(
                 method,
                 url.copy_with(host=str(address)),
                 content=body,
@@ -227,7 +231,7 @@ async def send(
                 extensions=extensions,
             )
             try:
-                response = await client.send(request, stream=True)
+                response = await transport.handle_async_request(request)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 failure = reason_of(error)
                 continue

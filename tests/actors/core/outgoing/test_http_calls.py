@@ -102,6 +102,7 @@ def test_public_files_and_webhooks_of_this_server_are_given_to_everybody(url: st
         "http://127.0.0.2:8080/files/a",
         "http://u:p@127.0.0.1:8080/files/a",
         "http://[/files/",
+        "http://xn--/files/",
     ],
 )
 def test_nothing_else_of_this_server_is(url: str) -> None:

@@ -112,6 +112,23 @@ async def test_nobody_is_told_any_more_when_the_rule_is_gone(tmp_path: Path) -> 
         assert len(told(data)) == 1
 
 
+async def test_a_call_that_is_answered_with_nonsense_keeps_nobody_else_from_being_told(tmp_path: Path) -> None:
+    data = tmp_path / "d"
+    async with (
+        listening(CallbackReceiver(lambda _: "302 Found\r\nlocation: javascript:alert(1)")) as receiver,
+        running_house(data, callback_private_networks=True) as house,
+    ):
+        alarms, _, event = await warm(
+            house, steps=[{"url": receiver.url, "emails": ["night@example.com"]}, STEPS[1]]
+        )
+        for seconds in (10, 30, 60, 120, 900, 901):
+            await alarms.settled(1000 * seconds)
+        assert [to for to, _ in told(data)] == ["night@example.com", "boss@example.com", "other@example.com"]
+        assert len(await receiver.number(Limits().outgoing_attempts_max)) == len(receiver)
+        (update,) = (await Events(house).get(event))["updates"]
+        assert "was not told of this alarm: 127.0.0.1 answered with 302" in update["comment"]
+
+
 async def test_calls_are_repeated_with_their_key_and_the_event_says_whom_they_did_not_reach(
     tmp_path: Path,
 ) -> None:
