@@ -26,6 +26,8 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _KEEPS_BODY: Final = frozenset({307, 308})
 _ABOUT_BODY: Final = ("Content-Type", "Content-Encoding", "Content-Language", "Content-Location")
 _COMPRESSIONS: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_MEMBER: Final = b"\x1f\x8b"
+"""How a member of a content in gzip begins."""
 
 
 class Late(Undelivered):
@@ -129,20 +131,32 @@ async def _context(request: Request, proof: Proof | None) -> ssl.SSLContext | No
 
 async def _unpacked(received: Received, host: str, bytes_max: int) -> Received:
     """The answer with its content as it was before it was compressed, within the bound."""
-    if received.headers.get("Content-Encoding", "").lower() not in _COMPRESSIONS or not received.content:
+    compression = received.headers.get("Content-Encoding", "").lower()
+    if compression not in _COMPRESSIONS or not received.content:
         return received
-
-    def unpack() -> bytes:
-        # 32 + 15: the header tells which form it is.
-        return zlib.decompressobj(47).decompress(received.content, bytes_max + 1)
-
     try:
-        content = await in_thread(SHORT, unpack)
+        content = await in_thread(SHORT, _decompressed, received.content, compression, bytes_max)
     except zlib.error:
         raise Undelivered(f"{host} answered with a body that cannot be decompressed.") from None
     if len(content) > bytes_max:
         raise Undelivered(f"{host} answered with more than {bytes_max} bytes.")
     return received._replace(content=content)
+
+
+def _decompressed(content: bytes, compression: str, bytes_max: int) -> bytes:
+    """What was compressed, or more than `bytes_max` bytes of it. Raises `zlib.error`, also for a content that was cut
+    off. One in gzip may have several members; what follows the last one, such as zeros, is none."""
+    # 32 + 15: the header tells which form it is. Some servers send deflate without the header of zlib.
+    is_bare = compression == "deflate" and (content[0] & 15 != 8 or int.from_bytes(content[:2], "big") % 31)
+    pieces, size = [], 0
+    while content and size <= bytes_max:
+        unpacker = zlib.decompressobj(-15 if is_bare else 47)
+        pieces.append(unpacker.decompress(content, bytes_max + 1 - size))
+        size += len(pieces[-1])
+        if size <= bytes_max and not unpacker.eof:
+            raise zlib.error
+        content = unpacker.unused_data if unpacker.unused_data.startswith(_MEMBER) else b""
+    return b"".join(pieces)
 
 
 def _joined(url: httpx.URL, location: str) -> httpx.URL:
