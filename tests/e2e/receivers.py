@@ -113,7 +113,7 @@ class MailServer(Arrivals):
     """Implements as much SMTP as the client needs.
 
     `refused` are recipients that it does not accept, `stalled` those for whom it says nothing any more; `stalls` counts
-    them.
+    them. `says` has replies to some verbs in the place of its own.
     """
 
     def __init__(
@@ -121,8 +121,10 @@ class MailServer(Arrivals):
         context: ssl.SSLContext | None = None,
         refused: frozenset[str] = frozenset(),
         stalled: frozenset[str] = frozenset(),
+        says: dict[str, str] | None = None,
     ) -> None:
         super().__init__()
+        self._says = says or {}
         self.stalls = 0
         self._context = context
         self._refused = refused
@@ -139,7 +141,11 @@ class MailServer(Arrivals):
             except (EOFError, trio.BrokenResourceError):
                 return
             verb = said.split(" ")[0].upper()
-            if verb == "EHLO":
+            if verb in self._says:
+                await line.say(self._says[verb])
+                if verb == "QUIT":
+                    return
+            elif verb == "EHLO":
                 offered = "STARTTLS" if self._context is not None and not encrypted else "AUTH PLAIN"
                 await line.say(f"250-mail.test\r\n250 {offered}")
             elif verb == "STARTTLS":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import smtplib
 import ssl
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime, formataddr, parseaddr
@@ -28,6 +29,10 @@ from trunkline.store.errors import StoreError, StoreFull
 from trunkline.store.outbox import Outbox
 
 _log = structlog.get_logger("trunkline.mail")
+
+
+class RefusedRecipient(Undelivered):
+    """The mail server takes no mail for this address now; it may take others."""
 
 
 class MailMessage(NamedTuple):
@@ -100,18 +105,24 @@ class Mail:
         settings = self._settings
         assert settings.smtp_host is not None
         try:
-            with self._connected(settings.smtp_host, settings.smtp_port) as server:
+            server = self._connected(settings.smtp_host, settings.smtp_port)
+            try:
                 if settings.smtp_tls == "starttls":
                     server.starttls(context=ssl.create_default_context())
                 if settings.smtp_user is not None:
                     server.login(settings.smtp_user, self._password)
                 wide = () if (self._sender + to).isascii() else ("SMTPUTF8", "BODY=8BITMIME")
                 server.sendmail(self._sender, [to], message, mail_options=wide)
+            finally:
+                _leave(server)
         except smtplib.SMTPRecipientsRefused as refusal:
-            code, reply = next(iter(refusal.recipients.values()))
-            raise Undelivered(f"The mail server refused the recipient: {code} {_text(reply)}.") from None
+            said = _said(*next(iter(refusal.recipients.values())))
+            raise RefusedRecipient(f"The mail server refused the recipient: {said}.") from None
         except smtplib.SMTPAuthenticationError as refusal:
             raise Undelivered(f"The mail server refused the login: {refusal.smtp_code}.") from None
+        except smtplib.SMTPResponseException as refusal:
+            said = _said(refusal.smtp_code, refusal.smtp_error)
+            raise Undelivered(f"The mail server did not accept the message: {said}.") from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
             raise Undelivered(
                 f"The mail server did not accept the message: {str(error).rstrip('.')}."
@@ -134,6 +145,14 @@ def _password(settings: Settings) -> str:
         ) from None
 
 
-def _text(reply: bytes | str) -> str:
+def _leave(server: smtplib.SMTP) -> None:
+    """End a session. Whatever the server says to that, it has taken the mail, or has not."""
+    with suppress(smtplib.SMTPException, OSError):
+        server.quit()
+    server.close()
+
+
+def _said(code: int, reply: bytes | str) -> str:
+    """A reply of the server, without a period."""
     text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
-    return " ".join(text.split())[:200].rstrip(".")
+    return f"{code} {' '.join(text.split())[:200]}".rstrip(" .")

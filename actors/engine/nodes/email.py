@@ -2,8 +2,9 @@
 
 Each of `toAddresses` is a template, which may give several addresses between commas. `fromTemplate` is the address for
 answers; the sender is that of the server. `resultPath` gets `{"success": true}`, or `{"error": {"type", "message"}}` if
-the mail is not accepted; without `resultPath` that ends the run. A workflow sends `flow_mails_max` mails at once, then
-one each `flow_mail_interval_s`; one to several addresses counts as one.
+the mail is not accepted; without `resultPath` that ends the run. An address that the mail server refuses keeps the mail
+from no other. A workflow sends `flow_mails_max` mails at once, then one each `flow_mail_interval_s`; one to several
+addresses counts as one.
 
 A run that is repeated after a crash sends the mail again under the same name: in the outbox folder that changes
 nothing, and a mail server gets the same Message-ID twice.
@@ -16,7 +17,7 @@ from html.parser import HTMLParser
 from typing import Any, Final
 
 from trunkline.actors.core.outgoing.http_calls import Undelivered
-from trunkline.actors.core.outgoing.mail import Mail, MailMessage
+from trunkline.actors.core.outgoing.mail import Mail, MailMessage, RefusedRecipient
 from trunkline.actors.core.outgoing.mail_head import head
 from trunkline.actors.core.outgoing.mail_policy import MAIL_POLICY
 from trunkline.actors.core.runtime.computing import in_thread
@@ -75,12 +76,17 @@ def prepare(config: Config) -> NodeStep:
                 "at the earliest."
             )
         name = f"{world.flow.hex()}-{world.key(visit.place)}"
+        problems: list[str] = []
         for number, address in enumerate(addresses):
             mail = MailMessage(f"{name}-{number}", address, "", "", visit.run.now_ms, whole)
             try:
                 await world.system.component(Mail).send(mail)
             except Undelivered as problem:
-                raise Invalid(f"The mail to {address} was not sent: {problem}") from None
+                problems.append(f"The mail to {address} was not sent: {problem}")
+                if not isinstance(problem, RefusedRecipient):
+                    break
+        if problems:
+            raise Invalid(" ".join(problems))
         return {"success": True}
 
     return step
