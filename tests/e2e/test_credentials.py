@@ -245,6 +245,8 @@ def http(**config: Any) -> Config:
         (http(uriMatch="https://u:p@a.b"), "httpConfig.uriMatch: must not contain a user name"),
         (http(uriMatch="http://*/"), "httpConfig.uriMatch: has *, which stands for nothing here"),
         (http(publicValue="a\r\nb"), "httpConfig.publicValue: is not a valid name of a header"),
+        (http(publicValue="content-length"), "httpConfig.publicValue: content-length belongs to the request"),
+        (http(publicValue="Host "), "httpConfig.publicValue: Host belongs to the request, which has its own"),
         (http(secretValue=f"a\r\n{PLANTED}"), "httpConfig.secretValue: has a line break"),
     ],
 )  # fmt: skip

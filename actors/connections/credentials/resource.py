@@ -22,7 +22,7 @@ from trunkline.actors.core.runtime.threads import NEW_KEYS, at_low_priority, in_
 from trunkline.actors.core.values.certificates import describe, read_certificates
 from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
-from trunkline.actors.core.values.header_texts import HEADER_NAME, has_control
+from trunkline.actors.core.values.header_texts import HEADER_NAME, OF_CONNECTIONS, has_control
 from trunkline.actors.core.values.private_keys import (
     new_rsa_key,
     new_ssh_key,
@@ -190,6 +190,11 @@ def _complete_http(config: Doc, named: Doc) -> None:
         if public.strip() and not HEADER_NAME.fullmatch(public.strip()):
             raise Invalid(
                 "httpConfig.publicValue: is not a valid name of a header; give one such as X-Api-Key."
+            )
+        if public.strip().lower() in OF_CONNECTIONS | {"host"}:
+            raise Invalid(
+                f"httpConfig.publicValue: {public.strip()} belongs to the request, which has its own; give the name of "
+                "another header, such as X-Api-Key."
             )
         if has_control(named.get("secretValue", "").strip()):
             raise Invalid(

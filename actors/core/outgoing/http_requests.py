@@ -93,7 +93,7 @@ async def _follow(
         proof = request.proof if request.proof is not None and request.proof.covers(url) else None
         sent, target = headers.copy(), url
         if proof is not None:
-            sent.update(dict(proof.headers))
+            sent.update([(name.encode(), value.encode("utf-8", "replace")) for name, value in proof.headers])
             target = url.copy_merge_params(dict(proof.query)) if proof.query else url
         received = await send(
             method,

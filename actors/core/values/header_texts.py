@@ -6,6 +6,10 @@ import re
 from typing import Final
 
 HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+OF_CONNECTIONS: Final = frozenset(
+    {"connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+"""Headers about the connection and the length of the body, which are those of whoever sends the request."""
 
 
 def has_control(value: str) -> bool:

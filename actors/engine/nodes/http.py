@@ -33,7 +33,7 @@ from trunkline.actors.core.outgoing.http_calls import Received, Undelivered
 from trunkline.actors.core.outgoing.http_requests import Late, Request, fetch
 from trunkline.actors.core.runtime.computing import INLINE_JSON_BYTES, in_thread
 from trunkline.actors.core.values.errors import Invalid
-from trunkline.actors.core.values.header_texts import has_control
+from trunkline.actors.core.values.header_texts import OF_CONNECTIONS, has_control
 from trunkline.actors.engine.bodies import json_reader
 from trunkline.actors.engine.encodings import bytes_written, shows_bytes, text_writer
 from trunkline.actors.engine.errors import NodeError
@@ -122,9 +122,6 @@ TIMEOUT_S_MAX: Final = 30.0
 ROWS_MAX: Final = 100
 """Headers or fields of a form."""
 
-_OF_THE_SERVER: Final = frozenset(
-    {"connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
-)
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HIDDEN: Final = "(hidden)"
 
@@ -270,7 +267,7 @@ def _headers(config: Config) -> Callable[[Visit], list[tuple[str, str]]]:
     readers: list[tuple[str, Callable[[Visit], str]]] = []
     for row in _rows(config, _HEADER_INFO):
         name = text_of(row, _KEY).strip()
-        if not name or name.lower() in _OF_THE_SERVER:
+        if not name or name.lower() in OF_CONNECTIONS:
             continue
         if not _TOKEN.fullmatch(name):
             raise Unusable(f"{row.place(_KEY)}: {name[:100]!r} is not the name of a header.")
