@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import trio
@@ -17,6 +17,7 @@ _PING_S: Final = 30
 _HANDSHAKE_BYTES_MAX: Final = 65_536
 """A server that refuses may explain itself; this much of it is read."""
 _CLOSE_S: Final = 1
+_REASON_CHARS_MAX: Final = 200
 _NO_HANDSHAKE: Final = "The server ended the handshake of WebSocket"
 Rejected = ConnectionRejected
 """How the nursery of a handshake fails if the server refuses."""
@@ -144,6 +145,30 @@ class _Bounded(trio.abc.Stream):
             raise Failed(_NO_HANDSHAKE)
 
 
+class _Reading:
+    """Starts the reader of a connection in a nursery. What the library makes of bytes that are no WebSocket is the
+    fault of the other side, and fails the nursery as that: in a handshake it raises whatever its state machine does."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+
+    def start_soon(self, read: Callable[[], Awaitable[None]]) -> None:
+        self._nursery.start_soon(self._run, read)
+
+    async def _run(self, read: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await read()
+        except (Rejected, Failed):
+            raise
+        except Exception as error:  # noqa: BLE001
+            first: BaseException = error
+            while first.__context__ is not None:
+                first = first.__context__
+            raise Failed(
+                f"The server sent what is not valid WebSocket ({str(first)[:_REASON_CHARS_MAX]})"
+            ) from None
+
+
 def basic_auth(username: str | None, password: str | None) -> Headers:
     """The header of a user name and a password; none without them."""
     if username is None and password is None:
@@ -172,7 +197,7 @@ async def shake_hands(
             raise Failed(f"The header {name.decode()} belongs to the handshake, which has its own")
     bounded = _Bounded(stream)
     socket = await wrap_client_stream(
-        nursery,
+        _Reading(nursery),  # type: ignore[arg-type]
         bounded,  # type: ignore[arg-type]
         host,
         resource,
