@@ -62,6 +62,11 @@ def check_url(url: str, *, private: bool, field: str = "callbackUrl") -> None:
         raise Invalid(f"{field}: {host} is not a public address; this server calls only public ones.")
 
 
+def shown_receiver(to: str) -> str:
+    """An address of mail, or a URL, as it may be told to others: the query of a URL may contain a secret."""
+    return to.partition("?")[0] if "://" in to else to
+
+
 def is_given_here(url: str, base_url: str) -> bool:
     """Whether a URL is that of a public file or of a webhook of the server at `base_url`."""
     try:

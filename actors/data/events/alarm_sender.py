@@ -21,7 +21,7 @@ import msgspec
 import structlog
 import trio
 
-from trunkline.actors.core.outgoing.http_calls import Undelivered, post
+from trunkline.actors.core.outgoing.http_calls import Undelivered, post, shown_receiver
 from trunkline.actors.core.outgoing.mail import Mail, MailMessage
 from trunkline.actors.core.outgoing.mail_rate import MailRate
 from trunkline.actors.core.records import records
@@ -171,7 +171,9 @@ class AlarmSender(Moved):
             pause_s = self._system.limits.outgoing_pause_s * 2 ** (notice.attempts - 1)
             notice.due_ms = self._system.clock.wall_ms() + round(1000 * pause_s)
             return await self._settle(application, event, notice)
-        comment = " ".join(f"{to} was not told of this alarm: {reason}" for to, reason in failed.items())
+        comment = " ".join(
+            f"{shown_receiver(to)} was not told of this alarm: {reason}" for to, reason in failed.items()
+        )
         if not told:
             comment = "Nobody was told of this alarm: the users that its rule and groups name may not read it any more."
         goes_on = advance(notice, notify, self._system.clock.wall_ms())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trunkline.actors.core.outgoing.http_calls import shown_receiver
 from trunkline.actors.core.query.compile import compile_query
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.listing import Listing, read_page
@@ -75,8 +76,8 @@ def show_job(application: bytes, found: Found) -> dict[str, Any]:
 
 
 def _show_notification(notification: dict[str, Any]) -> dict[str, Any]:
-    """A notification as the log shows it. The query of a callback URL may contain a secret, so it is removed."""
-    shown = {**notification, "to": notification["to"].partition("?")[0]}
+    """A notification as the log shows it."""
+    shown = {**notification, "to": shown_receiver(notification["to"])}
     if "at" in notification:
         shown["at"] = iso(notification["at"])
     return shown
