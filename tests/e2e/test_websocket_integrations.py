@@ -13,7 +13,7 @@ from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketReque
 
 from tests.e2e.conftest import Server
 from tests.e2e.sse_client import until
-from tests.e2e.test_integrations import QUICK, Start, arrived, connected, failure, state
+from tests.e2e.test_integrations import QUICK, Start, arrived, connected, failure, mqtt, state
 from trunkline.actors.connections.integrations.connections import Connections
 
 
@@ -119,3 +119,21 @@ async def test_a_server_that_ends_the_handshake_is_tried_again(start_server: Sta
             assert not answers
             assert await failure(server, path) == "The server ended the handshake of WebSocket"
         nursery.cancel_scope.cancel()
+
+
+async def test_a_broker_behind_websocket_at_an_ipv6_address_is_told_its_name(start_server: Start) -> None:
+    heads: list[bytes] = []
+
+    async def serve(stream: trio.SocketStream) -> None:
+        heads.append(bytes(await stream.receive_some()))
+        await stream.send_eof()
+
+    listeners = await trio.open_tcp_listeners(0, host="::1")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, serve, listeners)
+        async with start_server(callback_private_networks=True, limits=QUICK) as server:
+            port = listeners[0].socket.getsockname()[1]
+            await mqtt(server, await server.application(), port, "a", protocol="ws", host="::1")
+            await until(lambda: heads != [])
+        nursery.cancel_scope.cancel()
+    assert f"\r\nHost: [::1]:{port}\r\n".encode() in heads[0]

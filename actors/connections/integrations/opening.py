@@ -65,7 +65,7 @@ class Opening:
                     await shake_hands(
                         nursery,
                         dialled,
-                        f"{host}:{config['port']}",
+                        f"[{host}]:{config['port']}" if ":" in host else f"{host}:{config['port']}",
                         f"/{path}" if path else _PATH,
                         [],
                         bytes_max=self._limits.integration_message_bytes_max,
