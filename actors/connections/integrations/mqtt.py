@@ -23,6 +23,8 @@ from trunkline.actors.connections.integrations.session import Arrived, Failed, U
 
 _KEEP_ALIVE_S: Final = 30
 _READ_BYTES: Final = 65_536
+_PACKETS_PER_TURN: Final = 32
+"""Some of 50 us each; then it is the turn of others."""
 _IN_FLIGHT_MAX: Final = 100
 """Messages on their way, in each direction, that are not acknowledged."""
 _TURN_MAX: Final = 256
@@ -163,7 +165,9 @@ class MqttSession:
             raise Failed("Connection Lost")
         self.heard_ms = self._now_ms()
         try:
-            for packet in self._frames.feed(data):
+            for number, packet in enumerate(self._frames.feed(data), 1):
+                if number % _PACKETS_PER_TURN == 0:
+                    await trio.lowlevel.checkpoint()
                 self._wire.inbox += packet
                 while self._wire.inbox and not self._wire.is_closed:
                     self._client.loop_read()

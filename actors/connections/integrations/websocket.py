@@ -16,6 +16,8 @@ from trunkline.actors.core.outgoing.dialing import Connection
 _PING_S: Final = 30
 _HANDSHAKE_BYTES_MAX: Final = 65_536
 """A server that refuses may explain itself; this much of it is read."""
+_READ_BYTES: Final = 512
+"""Read at once: up to 256 frames of 10 us each; then it is the turn of others."""
 _CLOSE_S: Final = 1
 _REASON_CHARS_MAX: Final = 200
 _NO_HANDSHAKE: Final = "The server ended the handshake of WebSocket"
@@ -126,7 +128,7 @@ class _Bounded(trio.abc.Stream):
         self.left: int | None = _HANDSHAKE_BYTES_MAX
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        data = await self._stream.receive_some(max_bytes)
+        data = await self._stream.receive_some(min(max_bytes or _READ_BYTES, _READ_BYTES))
         if self.left is not None:
             self.left -= len(data)
             if not data or self.left < 0:
