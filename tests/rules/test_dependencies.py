@@ -16,7 +16,7 @@ from trunkline.limits.extras import LIBRARIES, PROGRAMS
 NOT_IMPORTED = {"tzdata"}
 """The standard library reads it."""
 
-COMES_WITH = {"botocore": "boto3"}
+COMES_WITH = {"botocore": "boto3", "httpcore": "httpx"}
 """Imported beside the library that brings it and holds its version."""
 
 

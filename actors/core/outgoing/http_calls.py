@@ -21,6 +21,7 @@ import httpx
 import msgspec
 import trio
 
+from trunkline.actors.core.runtime.late_imports import load
 from trunkline.actors.core.runtime.threads import SHORT, in_thread
 from trunkline.actors.core.values.errors import Invalid
 
@@ -213,11 +214,13 @@ async def send(
     verified, if not by the well-known authorities. A redirect is an answer as any other: whatever its `Location` is,
     nobody has looked at it.
     """
+    await load("trunkline.actors.core.outgoing.short_reads")
+    from trunkline.actors.core.outgoing.short_reads import Transport
+
     port = url.port or (443 if url.scheme == "https" else 80)
     addresses = await resolve(url.raw_host.decode("ascii"), port, private=private)
-    verify: ssl.SSLContext | bool = False
-    if url.scheme == "https":
-        verify = context if context is not None else await in_thread(SHORT, _tls_context)
+    if url.scheme == "https" and context is None:
+        context = await in_thread(SHORT, _tls_context)
     request_headers = httpx.Headers(headers)
     for name, value in _HEADERS.items():
         request_headers.setdefault(name, value)
@@ -228,7 +231,7 @@ async def send(
     }
     failure = ""
     # Not a client, which reads the `Location` of a redirect also if it does not follow, and fails where it is no URL.
-    async with httpx.AsyncHTTPTransport(verify=verify, trust_env=False) as transport:
+    async with Transport(context) as transport:
         for address in addresses:
             request = httpx.Request(
                 method,

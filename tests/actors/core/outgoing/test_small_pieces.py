@@ -12,15 +12,17 @@ from tests.patience import PATIENCE_S
 from tests.turns_of_tasks import counted_steps
 from trunkline.actors.core.outgoing.http_requests import Request, fetch
 
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.mark.parametrize(
     ("answer", "content"),
     [
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 5_000 + WHOLE, b"x"),
         (CHUNKED + b"1\r\nx\r\n" * 5_000 + b"0\r\n\r\n", b"x" * 5_000),
     ],
-    ids=["chunks"],
+    ids=["heads", "chunks"],
 )
 async def test_others_work_between_the_pieces_of_an_answer(answer: bytes, content: bytes) -> None:
     async def serve(stream: trio.SocketStream) -> None:
