@@ -154,9 +154,11 @@ class SpreadProcess(Machine):
 
     def give(self, chance: Random) -> bool:
         """Let it give its partition to another machine, if one follows."""
-        assert self.standby is not None
-        there = [each for each in self.standby.nodes.others if self.standby.nodes.follows(each)]
-        if not (self.is_up and there) or self.ends.is_set():
+        if self.standby is None or not self.is_up or self.ends.is_set():
+            return False
+        nodes = self.standby.nodes
+        there = [each for each in nodes.others if nodes.follows(each)]
+        if not there:
             return False
         self.heir = chance.choice(there)
         self.end()
