@@ -23,6 +23,7 @@ from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work
 from trunkline.actors.core.scripts.pool import ScriptPool
+from trunkline.actors.core.values.store_errors import Outdated
 from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.ends import Ends
 from trunkline.actors.engine.error_runs import error_cause, error_watchers, fault_of
@@ -155,9 +156,17 @@ class FlowRunner(Moved):
         self._queue.add(entries)
 
     async def _attempt(self, entry: Queued) -> None:
-        """Run what a trigger begins, once."""
+        """Run what a trigger begins, once; as soon as it is known what its authors may do."""
         try:
-            await self._run(entry)
+            while True:
+                if not self._system.is_readable:
+                    async with self._share.outside():
+                        await self._system.until_readable()
+                try:
+                    await self._run(entry)
+                    return
+                except Outdated:
+                    continue
         except trio.Cancelled:
             if entry.attempts:  # it is ended in good order, so the attempt does not count
                 self._note_attempts(entry, entry.attempts - 1)
@@ -167,7 +176,7 @@ class FlowRunner(Moved):
             self._remove(entry)
 
     async def _run(self, entry: Queued) -> None:
-        """Run what a trigger begins. Raises nothing but cancellation."""
+        """Run what a trigger begins. Raises nothing but cancellation, and `Outdated` before it begins."""
         raw = entry.raw or self._system.journal.get(keys.TRIGGERS, entry.key)
         if raw is None:
             return
@@ -181,7 +190,6 @@ class FlowRunner(Moved):
         began_ms = self._system.clock.wall_ms()
         if entry.attempts and not self._begin_again(entry, record, raw, compiled, began_ms):
             return
-        await self._system.until_readable()
         if (refused := refusal_of(self._authors, record, compiled.program.mandates)) is not None:
             kept = unrun_record(entry, record, compiled, began_ms, "failed", ("Forbidden", refused), None)
             self._leave_out(entry, kept, compiled.version_id)

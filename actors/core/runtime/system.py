@@ -224,9 +224,14 @@ class System:
 
     async def until_readable(self) -> None:
         """Return when all partitions can be read here: at once, unless another machine has some and is not heard."""
-        partitions = self.store.partitions
-        while partitions is not None and not partitions.are_fresh:  # noqa: ASYNC110 - silence is no event
+        while not self.is_readable:  # noqa: ASYNC110 - silence is no event
             await trio.sleep(READABLE_S)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether all partitions can be read here now."""
+        partitions = self.store.partitions
+        return partitions is None or partitions.are_fresh
 
     def check_current(self) -> None:
         """After a read: raise `Overloaded` if another machine may own the data by now, so that it may be old."""
