@@ -125,14 +125,14 @@ async def run_command(system: System, command: str, arguments: dict[str, str]) -
     return await handler(system, **arguments)
 
 
-async def run_standby_command(status: Callable[[], ClusterStatus], command: str, _arguments: Any) -> Any:
-    """Run a command on a machine that stands by. Raises `Invalid` for one that needs the data."""
-    found = status()
+async def run_standby_command(
+    status: Callable[[], ClusterStatus], owner: Callable[[], str], command: str, _arguments: Any
+) -> Any:
+    """Run a command on a machine that stands by. Raises `Invalid` for one that needs the data, which `owner` has."""
     if command == "cluster.status":
-        return found
-    serving = next((f"{each.name} at {each.address}" for each in found.machines if each.serves), "none now")
+        return status()
     raise Invalid(
-        f"This machine stands by: run the command on the machine that serves the data, which is {serving}."
+        f"This machine stands by: run the command on the machine that serves the data, which is {owner()}."
     )
 
 

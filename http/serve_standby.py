@@ -43,7 +43,7 @@ async def serve_with_log(
         async def stand_by(machine: Machine) -> None:
             async with trio.open_nursery() as standing:
                 standing.start_soon(port.pass_on, machine)
-                run = partial(run_standby_command, machine.status)
+                run = partial(run_standby_command, machine.status, machine.owner_name)
                 await standing.start(serve_control, directory, run)
                 await machine.follows.wait()
                 await stands_by()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from trunkline.store.errors import translate
+from trunkline.store.mapped_file import open_allocated
 
 _NUMBERS: Final = 4
 """By partition: when this machine was started, until when the store is fresh, whether this machine owns it, and up to
@@ -45,10 +46,8 @@ class Freshness:
         size_bytes = count * _NUMBERS * _BYTES
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_allocated(path, size_bytes)
             try:
-                if os.fstat(descriptor).st_size < size_bytes:
-                    os.ftruncate(descriptor, size_bytes)
                 self._numbers = memoryview(mmap.mmap(descriptor, size_bytes)).cast("q")
             finally:
                 os.close(descriptor)

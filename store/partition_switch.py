@@ -33,6 +33,7 @@ from trunkline.store.migrations import mark_division
 from trunkline.store.partitions import (
     COUNT,
     FOLDER,
+    FRESH,
     SHARED,
     SWITCH,
     Switch,
@@ -69,7 +70,8 @@ def steps(directory: Path, switch: Switch) -> Iterator[None]:
     for number in range(switch.after, switch.before):
         yield from _remove(partition_directory(directory, number))
     folder = directory / FOLDER
-    (folder / SHARED).unlink(missing_ok=True)
+    for name in (SHARED, FRESH):
+        (folder / name).unlink(missing_ok=True)
     if switch.after > 1:
         write_partition_count(directory, switch.after)
     else:

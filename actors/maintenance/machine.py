@@ -82,9 +82,14 @@ class Machine:
         return self._shared({each.name: each.address for each in machines if each.is_there})
 
     def owner_address(self) -> str | None:
-        """Where the other machine is reached that owns the data; None if none is heard."""
+        """Where the other machine is reached that owns the partition; None if none is heard."""
         word = self._standby.nodes.owner()
         return None if word is None else word.address
+
+    def owner_name(self) -> str:
+        """The other machine that owns the partition, and where it is reached, for a sentence."""
+        word = self._standby.nodes.owner()
+        return "none now" if word is None else f"{word.name} at {word.address}"
 
     async def watch_log(self) -> None:
         """Ask the log for what it has, again and again, until cancelled."""
