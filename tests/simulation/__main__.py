@@ -20,11 +20,12 @@ from tests.simulation.coverage import (
     RARE_OF_MACHINES,
     RARE_OF_MOVES,
     RARE_OF_PROCESSES,
+    RARE_OF_SPREAD,
     RARE_OF_TIMES,
 )
 from tests.simulation.doors import DOORS_FROM
 from tests.simulation.machine import DIVIDED_FROM
-from tests.simulation.machines import MACHINES_FROM
+from tests.simulation.machines import MACHINES_FROM, SPREAD_FROM
 from tests.simulation.moves import MOVES_FROM
 from tests.simulation.part import TIMED_FROM
 from tests.simulation.runs import Result, result, results
@@ -75,6 +76,8 @@ def _rare(first: int) -> Sequence[str]:
     """What many seeds from `first` on must reach."""
     if first < DIVIDED_FROM:
         return RARE
+    if first >= SPREAD_FROM:
+        return RARE_OF_SPREAD
     if first >= MACHINES_FROM:
         return RARE_OF_MACHINES
     since = (

@@ -159,6 +159,32 @@ RARE_OF_MACHINES: Final = (
 )
 """What seeds with several machines must reach."""
 
+RARE_OF_SPREAD: Final = (
+    "503 as a process was away",
+    "a copy was not fresh",
+    "a link was cut",
+    "a machine was cut off",
+    "a machine was ended",
+    "a machine was killed",
+    "a name of the server was taken",
+    "a process gave its partition",
+    "a process was cut off",
+    "a process was ended",
+    "a process was killed",
+    "a repetition got the first answer",
+    "a revoked token was refused",
+    "a stream came back",
+    "applications of several partitions were given",
+    "nobody knew whether a call was stored",
+    "what passed between machines was cut",
+    *(
+        f"a process of a machine ended: {how}"
+        for how in ("Fenced", "after a commit", "before a commit", "between commits", "in order")
+    ),
+    *(f"power cut: {how}" for how in ("before", "torn", "after", "idle")),
+)
+"""What seeds with several partitions on several machines must reach."""
+
 RARE_OF_DOORS: Final = ("a door died",)
 """What seeds with doors must reach as well."""
 

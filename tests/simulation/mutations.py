@@ -12,6 +12,7 @@ from tests.simulation.machine_mutations import MISTAKES_ON_MACHINES
 from tests.simulation.move_mutations import MISTAKES_IN_MOVES
 from tests.simulation.mutation import Mutation
 from tests.simulation.partition_mutations import MISTAKES_BETWEEN_PROCESSES
+from tests.simulation.spread_mutations import MISTAKES_BETWEEN_MACHINES
 
 MUTATIONS: Final = (
     Mutation(
@@ -165,6 +166,7 @@ MUTATIONS: Final = (
     *MISTAKES_BETWEEN_PROCESSES,
     *MISTAKES_IN_MOVES,
     *MISTAKES_ON_MACHINES,
+    *MISTAKES_BETWEEN_MACHINES,
     Mutation(
         "what is too old takes younger states of its block with it",
         "actors/fleet/devices/state/retention.py",

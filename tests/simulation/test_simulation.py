@@ -14,7 +14,7 @@ import pytest
 
 from tests.simulation.disk import PAGE, torn
 from tests.simulation.machine import DIVIDED_FROM
-from tests.simulation.machines import MACHINES_FROM
+from tests.simulation.machines import MACHINES_FROM, SPREAD_FROM
 from tests.simulation.model import Book, Broken, Change, Throttle
 from tests.simulation.mqtt_client import TOPICS, Message, Mqtt, MqttClient
 from tests.simulation.mutations import MUTATIONS
@@ -26,10 +26,11 @@ FAULTS: Final = sorted({fault.seed for fault in REGRESSIONS if fault.seed})
 SEEDS: Final = (
     [1, *(seed for seed in FAULTS if seed < DIVIDED_FROM)],
     [200_001, *(seed for seed in FAULTS if DIVIDED_FROM <= seed < MACHINES_FROM)],
-    [MACHINES_FROM, MACHINES_FROM + 1, *(seed for seed in FAULTS if seed >= MACHINES_FROM)],
+    [MACHINES_FROM, MACHINES_FROM + 1, *(seed for seed in FAULTS if MACHINES_FROM <= seed < SPREAD_FROM)],
+    [SPREAD_FROM + 2, *(seed for seed in FAULTS if seed >= SPREAD_FROM)],
 )
-"""With one partition, with several, two, three and four, whose processes die, and between which applications move, and
-with two and three machines.
+"""With one partition, with several, two, three and four, whose processes die, and between which applications move, with
+two and three machines, and with several partitions on several machines.
 
 Those that have found a fault are among them.
 """
