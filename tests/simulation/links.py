@@ -11,11 +11,15 @@ from typing import Final
 
 import trio
 
+from tests.simulation.determinism import VirtualTime
+from tests.simulation.model import Broken
 from tests.simulation.network import Network
-from tests.simulation.spread_processes import Host, SpreadProcess
+from tests.simulation.spread_processes import PARTITIONS, Host, SpreadProcess
 from tests.simulation.wires import PROCESS
 from tests.store.simulated_nodes import Words
 
+WELL_S: Final = 5.0
+"""So long after all goes well again, each machine that serves has fresh copies."""
 LOOK_S: Final = 0.1
 """How often it is looked who reaches whom, and which copies are fresh."""
 
@@ -23,8 +27,14 @@ LOOK_S: Final = 0.1
 class Links:
     """Who reaches whom: the sockets of processes on other machines, through those that stand by."""
 
-    def __init__(self, network: Network, hosts: list[Host]) -> None:
+    def __init__(self, network: Network, hosts: list[Host], virtual: VirtualTime, *, loses: bool) -> None:
+        """`loses`: answers of the log or words may be lost."""
         self._network = network
+        self._virtual = virtual
+        self._loses = loses
+        self._slept_s = 0.0
+        self._well_s = trio.current_time()
+        """Since when all goes well."""
         self._processes = {each.number: each for host in hosts for each in host.processes}
         self._by_path = {each.disk.path: each for each in self._processes.values()}
         self._hosts = hosts
@@ -49,22 +59,45 @@ class Links:
         return None if owner is None else owner.disk.path
 
     async def watch(self) -> None:
-        """Cut what is not passed on any more, and note which copies are not fresh, until cancelled."""
+        """Cut what is not passed on any more, and look at the copies, until cancelled."""
         while True:
-            for wire in self._network.inner_wires():
-                one, other = (self._processes.get(end.process or 0) for end in wire.ends)
-                if one is None or other is None or one.host is other.host:
-                    continue
-                passing = one.host.processes[other.partition]
-                if self.owner_of(one, passing) is not other:
-                    self._network.reached["what passed between machines was cut"] += 1
-                    wire.sever()
+            self._cut()
             for host in self._hosts:
                 serves = host.serves
                 for each in host.processes:
                     if not (host.fresh_s(each.partition) if serves else each.stands_by):
                         each.troubled_s = trio.current_time()
+            self._check()
             await trio.sleep(LOOK_S)
+
+    def _cut(self) -> None:
+        for wire in self._network.inner_wires():
+            one, other = (self._processes.get(end.process or 0) for end in wire.ends)
+            if one is None or other is None or one.host is other.host:
+                continue
+            if self.owner_of(one, one.host.processes[other.partition]) is not other:
+                self._network.reached["what passed between machines was cut"] += 1
+                wire.sever()
+
+    def _check(self) -> None:
+        """Raise `Broken` where a copy is not fresh although all has gone well for a while, and nothing is lost."""
+        now_s, slept_s = trio.current_time(), self._virtual.slept_s
+        every = self._processes.values()
+        is_well = (
+            not self._loses
+            and slept_s == self._slept_s
+            and all(each.is_well for each in every)
+            and sum(each.is_up for each in every) == PARTITIONS
+        )
+        self._slept_s = slept_s
+        if not is_well:
+            self._well_s = now_s
+        if now_s - self._well_s < WELL_S:
+            return
+        for host in self._hosts:
+            old = [number for number in range(PARTITIONS) if not host.fresh_s(number)]
+            if host.serves and old:
+                raise Broken(f"{host.name} has no fresh copies of the partitions {old}, and all goes well")
 
 
 class QuietWords(Words):

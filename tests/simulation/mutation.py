@@ -1,4 +1,4 @@
-"""A way to break the server on purpose (`mutations.py`)."""
+"""A way to break the server on purpose (`mutations.py`), and a fault that was found (`regressions.py`)."""
 
 from __future__ import annotations
 
@@ -13,3 +13,12 @@ class Mutation(NamedTuple):
     old: str
     new: str
     seeds: str = ""
+
+
+class Regression(NamedTuple):
+    """A fault: what was wrong, what puts it back, the commit that has mended it, and a seed that finds it, if known."""
+
+    what: str
+    back: tuple[Mutation, ...]
+    commit: str
+    seed: int | None = None

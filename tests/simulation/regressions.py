@@ -7,19 +7,10 @@ now, which belongs here. A rare fault has none until one is found again.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
-from tests.simulation.mutation import Mutation
-
-
-class Regression(NamedTuple):
-    """A fault: what was wrong, what puts it back, the commit that has mended it, and a seed that finds it, if known."""
-
-    what: str
-    back: tuple[Mutation, ...]
-    commit: str
-    seed: int | None = None
-
+from tests.simulation.mutation import Mutation, Regression
+from tests.simulation.spread_regressions import FAULTS_BETWEEN_MACHINES
 
 REGRESSIONS: Final = (
     Regression(
@@ -397,4 +388,5 @@ REGRESSIONS: Final = (
         "21963fec",
         700_182,
     ),
+    *FAULTS_BETWEEN_MACHINES,
 )

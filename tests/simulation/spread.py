@@ -118,7 +118,7 @@ async def started(world: Any, name: str, disk: Disk, network: Network) -> AsyncI
                 PartitionCluster(number, [host.processes[number] for host in hosts], virtual)
                 for number in range(PARTITIONS)
             ]
-            links = Links(network, hosts)
+            links = Links(network, hosts, virtual, loses=trouble > 0 or lost > 0)
             network.elsewhere = links.elsewhere
             nursery.start_soon(network.run)
             for process in every:

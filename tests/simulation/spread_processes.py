@@ -19,7 +19,7 @@ import trio
 from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import Disk
 from tests.simulation.edge import DividedEdge
-from tests.simulation.machine_log import Log
+from tests.simulation.machine_log import SLOW_S, Log
 from tests.simulation.machines import SILENCE_S, Cluster, Machine
 from tests.simulation.network import Network
 from tests.simulation.processes import LATE_S, Server, abandon, open_store
@@ -139,6 +139,14 @@ class SpreadProcess(Machine):
     def stands_by(self) -> bool:
         """Whether it follows its partition, and another process may own it."""
         return self.standby is not None and self.standby.owner is None and self.standby.follows.is_set()
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it serves or stands by, and reaches the log."""
+        is_there = self.is_up or self.stands_by
+        return is_there and not (
+            self.way.is_cut or self.way.waits(SLOW_S) or self.ends.is_set() or self.is_lost
+        )
 
     @property
     def is_quiet(self) -> bool:
