@@ -40,7 +40,7 @@ MISTAKES_BETWEEN_MACHINES: Final = (
     Mutation(
         "names of the server are claimed without the right to",
         "store/partitioned.py",
-        "            return self._may_name\n        if",
+        "            return self.may_name\n        if",
         "            return True\n        if",
         _ALL,
     ),
