@@ -52,7 +52,7 @@ class Machines:
     status: Callable[[], ClusterStatus] | None = None
     invite: Callable[[], str] | None = None
     """Makes an invitation, and returns what the command for the invited machine is given."""
-    caught_up: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+    caught_up: Callable[[], Awaitable[None]] = staticmethod(trio.lowlevel.checkpoint)
     """Returns when the copies of this machine have all that was acknowledged before."""
     give: Callable[[str], None] | None = None
     """Begins to give the partition of this process to another machine."""
