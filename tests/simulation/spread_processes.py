@@ -142,8 +142,8 @@ class SpreadProcess(Machine):
 
     @property
     def is_well(self) -> bool:
-        """Whether it serves or stands by, and reaches the log."""
-        is_there = self.is_up or self.stands_by
+        """Whether it serves or stands by, and reaches the log; not after the power was cut."""
+        is_there = (self.is_up or self.stands_by) and not self.disk._over_already
         return is_there and not (
             self.way.is_cut or self.way.waits(SLOW_S) or self.ends.is_set() or self.is_lost
         )
