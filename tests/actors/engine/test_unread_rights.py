@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 import trio
 import trio.testing
 
@@ -15,7 +17,7 @@ from trunkline.actors.engine.visit import Run
 STEPS = flow(node("n", "StoreValueNode", {"keyName": "a", "valueType": "incr", "value": "1"}))
 
 
-async def _no_script(*_arguments: object) -> None:
+async def _no_script(_script: str, _payload: Any) -> NoReturn:
     raise AssertionError("there is no script")
 
 
