@@ -56,8 +56,10 @@ from trunkline.store.state_columns import Values
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ARRIVAL_MS = 1000
-"""A report that is older when it arrives, or ahead of the clock, does not tell when that was: it stores the time."""
+_ARRIVAL_MS = 10_000
+"""A report that is older when it arrives does not tell when that was: it stores the time."""
+_AHEAD_MS = 1000
+"""So does one that is further ahead of the clock."""
 
 _GIVEN_AHEAD_MS = 10_000
 """How far the times that are given to states may be ahead of the clock, where more than one comes in a millisecond."""
@@ -300,7 +302,7 @@ class Device(DeviceConnection):
 
     def _tells_arrival(self, time_ms: int, now_ms: int) -> bool:
         """Whether the time of a report tells when it arrived, and the device was not silent before."""
-        return not self.head.is_silent and 0 <= now_ms - time_ms < _ARRIVAL_MS
+        return not self.head.is_silent and -_AHEAD_MS <= now_ms - time_ms < _ARRIVAL_MS
 
     def _count_states(self, states: int) -> None:
         self._traffic.of(self.ref.parent).count_states(states, self.system.clock.wall_ms())
