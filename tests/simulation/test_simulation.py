@@ -27,7 +27,7 @@ SEEDS: Final = (
     [1, *(seed for seed in FAULTS if seed < DIVIDED_FROM)],
     [200_001, *(seed for seed in FAULTS if DIVIDED_FROM <= seed < MACHINES_FROM)],
     [MACHINES_FROM, MACHINES_FROM + 1, *(seed for seed in FAULTS if MACHINES_FROM <= seed < SPREAD_FROM)],
-    [SPREAD_FROM + 2, *(seed for seed in FAULTS if seed >= SPREAD_FROM)],
+    [SPREAD_FROM + 3, *(seed for seed in FAULTS if seed >= SPREAD_FROM)],
 )
 """With one partition, with several, two, three and four, whose processes die, and between which applications move, with
 two and three machines, and with several partitions on several machines.

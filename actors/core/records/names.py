@@ -74,8 +74,7 @@ class Names:
             others = range(self._partitions.count) if self._holder is None else (self._holder,)
             self._holder = None
             for each in others:
-                if each == ROOT_PARTITION:
-                    await self._end()
-                elif each != partition:
-                    await peers.command(each, "names.end")
+                if each == partition:
+                    continue
+                await (self._end() if each == ROOT_PARTITION else peers.command(each, "names.end"))
             self._holder = partition
