@@ -55,6 +55,12 @@ FAULTS_BETWEEN_MACHINES: Final = (
                 "            except Overloaded:\n                raise  # nobody can say just now\n",
                 "",
             ),
+            Mutation(
+                "a run begins whoever is heard",
+                "actors/engine/runner.py",
+                "                if not self._system.is_readable:\n",
+                "                if False:\n",
+            ),
         ),
         "d2a36903",
         800_022,
