@@ -284,12 +284,14 @@ class ReplicatedPartitionedJournal(PartitionedJournal, ReplicatedJournal):
 
     def __init__(self, *arguments: Any, copy: PartitionCopy, partitions: Partitions, **options: Any) -> None:
         self._copy = copy
+        self._is_released = False
         partitions.use_freshness(copy.freshness)
         super().__init__(*arguments, partitions=partitions, **options)
 
     def _prove(self, began_s: float) -> None:
         super()._prove(began_s)
-        self._copy.proved(began_s)
+        if not self._is_released:
+            self._copy.proved(began_s)
 
     async def _confirmed(self, overlay: Overlay) -> None:
         assert self._copy.leases is not None
@@ -300,6 +302,9 @@ class ReplicatedPartitionedJournal(PartitionedJournal, ReplicatedJournal):
 
     def _ended_leases(self) -> float:
         assert self._copy.leases is not None
+        self._is_released = (
+            True  # also while the release is appended: the next owner may have claimed by then
+        )
         self._copy.freshness.end(self._copy.number)
         return self._copy.leases.end()
 

@@ -134,6 +134,8 @@ async def test_nothing_is_lost_whatever_is_gone(tmp_path: Path, capsys: pytest.C
             f"{' and '.join(f'{len(each.history)} calls ({each.unknown} unanswered writes)' for each in registers)}, "
             f"not linearizable {len(broken)}; tracebacks {len(found.problems())}\n"
         )
+        for name, problem in broken:
+            say(f"{name}: {problem}")
         assert not verdict.evidence
         assert not broken
         assert not found.problems()

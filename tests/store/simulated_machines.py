@@ -112,7 +112,6 @@ class Machine:
         random = world.random
         self._rate, self._ahead_s = random.uniform(0.9, 1.1), random.uniform(-1e6, 1e6)
         self.processes = [Process(self, number) for number in range(world.count)]
-        self.ends = trio.Event()
         self.told = [0] * world.count
         """By partition, the largest number that it has told."""
 
@@ -138,15 +137,13 @@ class Machine:
             struck = random.choice((self.processes, one))
             what = "a machine" if struck is self.processes else "a process"
             fate = random.choice(("killed", "cut off", "cut off in part", "ended"))
-            if fate == "ended":
-                what, struck = "a machine", self.processes
             reached[f"{what} was {fate}"] += 1
             if fate == "killed":
                 for each in struck:
                     each.kill()
             elif fate == "ended":
-                self.ends.set()
-                self.ends = trio.Event()
+                for each in struck:
+                    each.ends.set()
             else:
                 with cut_off(struck, self.world.random.choice(NAMES) if fate == "cut off in part" else ""):
                     await trio.sleep(random.choice((0.3, 1.2, 3, 8)))
@@ -161,6 +158,8 @@ class Process:
         self.id = f"{machine.name}{partition}"
         self.store: Store | None = None
         self.way = _Way(machine.world, partition)
+        self.ends = trio.Event()
+        """It is told to end in order."""
         self.place = 0
         """Up to where it had its log when it was looked at last."""
         self._life = trio.CancelScope()
@@ -176,7 +175,7 @@ class Process:
         world = self.machine.world
         while True:
             await trio.sleep(world.random.uniform(0, 2))
-            self.way = _Way(world, self.partition)
+            self.way, self.ends = _Way(world, self.partition), trio.Event()
             with trio.CancelScope() as self._life:
                 try:
                     async with trio.open_nursery() as nursery:
@@ -205,7 +204,7 @@ class Process:
                 await running.start(store.journal.run)
                 self.store = store
                 try:
-                    await machine.ends.wait()
+                    await self.ends.wait()
                 finally:
                     self.store = None
                 running.cancel_scope.cancel()

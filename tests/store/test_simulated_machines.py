@@ -18,7 +18,7 @@ from trunkline.store.leases import Leases
 from trunkline.store.log_nodes import Word
 from trunkline.store.overlay import Overlay
 from trunkline.store.partition_copy import PartitionCopy
-from trunkline.store.replicated_journal import ReplicatedPartitionedJournal
+from trunkline.store.replicated_journal import ReplicatedJournal, ReplicatedPartitionedJournal
 
 REACHED = (
     "a copy was not fresh",
@@ -29,6 +29,7 @@ REACHED = (
     "a process owns its partition",
     "a process was cut off",
     "a process was cut off at a claim",
+    "a process was ended",
     "a process was killed",
     "a read was told",
     "a read was told to nobody",
@@ -89,6 +90,13 @@ def _ended(leases: Leases) -> float:
 
 _end = Leases.end
 
+
+def _proved(journal: ReplicatedPartitionedJournal, began_s: float) -> None:
+    """`_prove` also while the release is appended."""
+    ReplicatedJournal._prove(journal, began_s)
+    journal._copy.proved(began_s)
+
+
 MISTAKES: dict[str, tuple[object, str, object]] = {
     "a commit is answered before the copies have it": (ReplicatedPartitionedJournal, "_confirmed", _at_once),
     "a copy gets a lease that lacks something": (Leases, "hear", _granted_to_all),
@@ -96,6 +104,7 @@ MISTAKES: dict[str, tuple[object, str, object]] = {
     "an owner knows nothing of leases before it": (Leases, "__init__", _alone),
     "a lease begins when it is heard": (PartitionCopy, "granted", _from_now),
     "an owner that ends tells of no leases": (Leases, "end", _ended),
+    "a release proves that the store is fresh": (ReplicatedPartitionedJournal, "_prove", _proved),
     "a store is fresh that was released": (Freshness, "end", lambda _freshness, _number: None),
     "leases are granted without being sure": (Freshness, "is_own", lambda _freshness, _number: True),
     "reads are told however old they are": (
