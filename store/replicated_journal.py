@@ -27,7 +27,7 @@ from trunkline.store.arrival_chunks import Chunk
 from trunkline.store.arrivals import chunk_value
 from trunkline.store.batch import Batch
 from trunkline.store.commit_group import Group
-from trunkline.store.errors import LogUnreachable, StoreBroken, StoreError, StoreLost
+from trunkline.store.errors import Fenced, LogUnreachable, StoreBroken, StoreError, StoreLost
 from trunkline.store.journal import Journal
 from trunkline.store.leases import is_read_elsewhere
 from trunkline.store.log import Kind
@@ -271,11 +271,12 @@ class ReplicatedJournal(Journal):
     def _fail(self, error: StoreError) -> None:
         """Drop all that waits, and what is under way, and complete their groups with `error`, the older one first."""
         sent, earlier, self._sent, self._earlier = self._sent, self._earlier, None, ()
-        self._body, self._is_in_log = b"", False
+        is_in_log, self._body, self._is_in_log = self._is_in_log, b"", False
         if sent is not None:
             self.epoch += 1
             self.record_changes += 1
-            self._complete(earlier[0], sent, error)
+            # What the log has was not refused, although another node owns the partition by now.
+            self._complete(earlier[0], sent, _unknown() if is_in_log and isinstance(error, Fenced) else error)
         super()._fail(error)
 
 

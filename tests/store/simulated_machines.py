@@ -380,5 +380,6 @@ async def _read(world: World) -> None:
             history = world.histories[number]
             assert known[number] <= each <= history.sent, f"{each} was told when {known[number]} was known"
             told[number] = max(told[number], each)
+            history.check(each)
             history.reached["a read was told"] += 1
             world.reached["a copy was read"] += number != process.partition

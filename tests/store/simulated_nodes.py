@@ -134,6 +134,8 @@ class History:
         self.sent = 0
         self.known = 0
         """The largest number that was acknowledged to the writer, or told to a reader."""
+        self.refused: set[int] = set()
+        """Those of which the writer was told that they are not stored."""
         self.reached: Counter[str] = Counter()
 
     def told(self, number: int, known: int) -> None:
@@ -141,8 +143,13 @@ class History:
         assert known <= number <= self.sent, (
             f"{number} was told when {known} was known and {self.sent} was sent"
         )
+        self.check(number)
         self.known = max(self.known, number)
         self.reached["a read was told"] += 1
+
+    def check(self, number: int) -> None:
+        """A reader was told a number: it was not refused."""
+        assert number not in self.refused, f"{number} was told, and the writer that it is not stored"
 
 
 class Server:
@@ -274,7 +281,11 @@ async def written(store: Store, history: History) -> None:
     batch.put(keys.RECORDS, KEY, number.to_bytes(4, "big"))
     group = store.journal.submit(batch)
     with trio.move_on_after(5), suppress(StoreError):
-        await group.wait()
+        try:
+            await group.wait()
+        except Fenced:
+            history.refused.add(number)
+            raise
         history.known = max(history.known, number)
         history.reached["a write was acknowledged"] += 1
 
