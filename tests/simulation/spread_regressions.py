@@ -18,7 +18,7 @@ FAULTS_BETWEEN_MACHINES: Final = (
             ),
         ),
         "d2a36903",
-        800_002,
+        800_004,
     ),
     Regression(
         "MQTT clients were told that they are not authorized, where nobody could say",
@@ -31,7 +31,7 @@ FAULTS_BETWEEN_MACHINES: Final = (
             ),
         ),
         "d2a36903",
-        800_009,
+        800_004,
     ),
     Regression(
         "the queue of triggers ended its process, where it was not known who pays",
