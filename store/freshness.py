@@ -81,6 +81,10 @@ class Freshness:
         boot, until_ns = self._numbers[number * _NUMBERS : number * _NUMBERS + 2]
         return boot == self._boot and self.clock_s() * _NS < until_ns
 
+    def are_fresh_but(self, own: int | None) -> bool:
+        """Whether the stores of all partitions are fresh; the one `own` does not matter."""
+        return all(self.is_fresh(number) for number in range(self.count) if number != own)
+
     def is_own(self, number: int) -> bool:
         """Whether this machine owns a partition."""
         return self.is_fresh(number) and bool(self._numbers[number * _NUMBERS + 2])

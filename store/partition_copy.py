@@ -42,9 +42,7 @@ class PartitionCopy:
     @property
     def others_are_fresh(self) -> bool:
         """Whether this process may read the stores of all other partitions."""
-        return all(
-            self.freshness.is_fresh(each) for each in range(self.freshness.count) if each != self.number
-        )
+        return self.freshness.are_fresh_but(self.number)
 
     def others_have(self, place: int) -> bool:
         """Whether the stores of all other partitions have the log up to a place, or are those of their owners."""

@@ -85,8 +85,7 @@ class Partitions:
     @property
     def are_fresh(self) -> bool:
         """Whether all partitions can be read here."""
-        fresh = self.freshness
-        return fresh is None or all(fresh.is_fresh(number) for number in self.others)
+        return self.freshness is None or self.freshness.are_fresh_but(self.own)
 
     def use_freshness(self, freshness: Freshness) -> None:
         """From now on other machines may own some partitions."""

@@ -31,13 +31,18 @@ def contents_of(here: Path) -> Path:
     return here.parent / "contents"
 
 
+def lead_to_contents(here: Path) -> None:
+    """Let the contents of all machines be those of this life."""
+    contents = contents_of(here)
+    contents.unlink(missing_ok=True)
+    contents.symlink_to(here / "contents")
+
+
 def disks_of(world: Any, here: Path, chance: Random, *, first: bool) -> Disk:
     """The disk of the first machine. The others are in its `machine`."""
     if first:
         make_machines(here, world.machines)
-    contents = contents_of(here)
-    contents.unlink(missing_ok=True)
-    contents.symlink_to(here / "contents")
+    lead_to_contents(here)
     root = None
     for number in range(world.machines):
         own = Random(chance.getrandbits(64))

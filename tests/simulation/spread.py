@@ -32,7 +32,7 @@ from tests.simulation.edge import processes_in_memory
 from tests.simulation.life import Life, make_rare_things_frequent
 from tests.simulation.links import Links, QuietWords
 from tests.simulation.loose_files import MACHINES
-from tests.simulation.machine_disks import contents_of
+from tests.simulation.machine_disks import contents_of, lead_to_contents
 from tests.simulation.machine_log import Log
 from tests.simulation.machines import CALM_S, CUT_OFF_S, TROUBLE, WAY_S
 from tests.simulation.network import Network
@@ -60,9 +60,7 @@ def disks_of(world: Any, here: Path, chance: Random, *, first: bool) -> Disk:
     """The disk of the first store of the first machine. The others are in its `machine`."""
     if first:
         make_machines(here, world.machines)
-    contents = contents_of(here)
-    contents.unlink(missing_ok=True)
-    contents.symlink_to(here / "contents")
+    lead_to_contents(here)
     root = None
     for number in range(world.machines * PARTITIONS):
         directory = here / MACHINES / str(number // PARTITIONS)
