@@ -65,7 +65,8 @@ class Links:
             for host in self._hosts:
                 serves = host.serves
                 for each in host.processes:
-                    if not (host.fresh_s(each.partition) if serves else each.stands_by):
+                    is_there = each.is_up or each.stands_by
+                    if not is_there or serves and not host.fresh_s(each.partition):
                         each.troubled_s = trio.current_time()
             self._check()
             await trio.sleep(LOOK_S)

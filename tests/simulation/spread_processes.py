@@ -179,6 +179,7 @@ class SpreadProcess(Machine):
     def _die(self, when: str) -> None:
         self.standby = None
         super()._die(when)
+        self.gone_s = self._virtual.now_s  # also one that stands by, as it passes on what others say
 
     async def _serve(self, nursery: trio.Nursery) -> None:
         host, number = self.host, self.partition
