@@ -164,10 +164,11 @@ async def strike(world: Any, process: SpreadProcess, chance: Random) -> None:
     what = "a machine" if whole else "a process"
     fate = chance.choice(("killed", "killed", "ended", "cut off", "cut off", "cut off", "gave its partition"))
     if fate == "gave its partition":
-        if process.give(chance):
-            world.reached["a process gave its partition"] += 1
-        return
-    world.reached[f"{what} was {fate}"] += 1
+        if not process.give(chance):
+            return
+        world.reached["a process gave its partition"] += 1
+    else:
+        world.reached[f"{what} was {fate}"] += 1
     if fate == "ended":
         for each in struck:
             each.end()
@@ -178,16 +179,21 @@ async def strike(world: Any, process: SpreadProcess, chance: Random) -> None:
             process.kill()
         else:
             process.disk.kill_soon(chance.choice((1, 1, 2, 5)))
-    else:
+    elif fate == "cut off":
         seconds = chance.choice(CUT_OFF_S)
         world.callers.start_soon(_cut_off, world, host, struck, seconds, chance.random() < 0.7)
         await trio.lowlevel.checkpoint()
-        await trio.sleep(chance.choice((0.0, 0.3, 1.0, 2.5)))
-        for _ in range(chance.choice((0, 10, 30))):
-            if world.life.over:
-                return
-            await world.act(chance)
-            await trio.sleep(chance.choice((0, 0.005, 0.05, 0.2)))
+    await _act_often(world, chance)
+
+
+async def _act_often(world: Any, chance: Random) -> None:
+    """Make calls while it is being found out what has happened."""
+    await trio.sleep(chance.choice((0.0, 0.3, 1.0, 2.5)))
+    for _ in range(chance.choice((0, 10, 30))):
+        if world.life.over:
+            return
+        await world.act(chance)
+        await trio.sleep(chance.choice((0, 0.005, 0.05, 0.2)))
 
 
 async def _cut_off(

@@ -17,6 +17,13 @@ MISTAKES_BETWEEN_MACHINES: Final = (
         _ALL,
     ),
     Mutation(
+        "a release proves that the store is fresh",
+        "store/replicated_journal.py",
+        "        if not self._is_released:\n",
+        "        if True:\n",
+        _ALL,
+    ),
+    Mutation(
         "a copy is read that is not fresh",
         "store/freshness.py",
         "        return boot == self._boot and self.clock_s() * _NS < until_ns\n",
