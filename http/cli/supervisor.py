@@ -1,10 +1,10 @@
 """The supervisor of a server with several processes: it starts them, watches them, and stops them.
 
-It holds the sockets on which the server listens, so clients can connect while a door starts again. It tells the service
-manager when all processes are ready. A process that ends is started again, and so is one whose event loop hangs for
-longer than the manager's watchdog allows. If the owner cannot start, the server stops with its exit code. With a log an
-owner of another partition that ends again and again before it serves stops the server as well: then other machines
-serve what it had.
+It holds the sockets on which the server listens, so clients can connect while a door starts again. It tells the
+service manager when all processes are ready. A process that ends is started again, and so is one whose event loop
+hangs for longer than the manager's watchdog allows, or with a log for longer than `HANGS_S`. If the owner cannot
+start, the server stops with its exit code. With a log an owner of another partition that ends again and again before
+it serves stops the server as well: then other machines serve what it had.
 
 The order of a start: bind the ports, then the owner of the data or of its root, then the owners of the other partitions
 and the doors. All of them drain at the same time: an owner ends when nobody is left who passes anything on to it.
@@ -48,6 +48,9 @@ PAUSE_MAX_S: Final = 5.0
 TRIES: Final = 3
 STEADY_S: Final = 60.0
 """With a log, the server ends with an owner that has ended so often in a row, each time sooner and before it served."""
+HANGS_S: Final = 30.0
+"""With a log, a process is killed that hangs for so long. Other machines serve what it had, but what else its machine
+serves needs its copy."""
 MODULE: Final = "trunkline.http.cli.process"
 
 _log = structlog.get_logger("trunkline.processes")
@@ -232,14 +235,19 @@ class Supervisor:
             await process.tell(word)
 
     async def _watch(self) -> None:
-        """Kill a process whose event loop hangs, where the service manager would do so with a single one.
+        """Kill a process whose event loop hangs, with a log, or where the service manager would kill a single one.
 
         One that starts may take its time, as a check of all pages does.
         """
         watchdog_s = systemd.watchdog_s()
-        while watchdog_s is not None:
-            silence_max_s = max(watchdog_s, 3 * BEAT_S)
+        if watchdog_s is None and self._root.role.settings.cluster_nats is None:
+            return
+        silence_max_s = HANGS_S if watchdog_s is None else max(watchdog_s, 3 * BEAT_S)
+        while True:
+            slept_s = trio.current_time()
             await trio.sleep(silence_max_s / 2)
+            if trio.current_time() - slept_s > silence_max_s:
+                continue  # all of them may have stood still, as this one has
             for process in (self._root, *self._others):
                 if process.ready.is_set() and trio.current_time() - process.heard_s > silence_max_s:
                     _log.error(

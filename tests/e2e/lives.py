@@ -9,7 +9,7 @@ import os
 import re
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -254,7 +254,8 @@ class Lives:
             elif way == "stopped":
                 send(self._running[name], signal.SIGCONT)
         for process in self._stopped:
-            os.kill(process, signal.SIGCONT)
+            with suppress(ProcessLookupError):  # it was killed meanwhile, as it hung
+                os.kill(process, signal.SIGCONT)
         for down in self._ends:
             with trio.fail_after(PATIENCE_S):
                 await down.ended.wait()

@@ -66,7 +66,7 @@ class Links:
                 serves = host.serves
                 for each in host.processes:
                     is_there = each.is_up or each.stands_by
-                    if not is_there or serves and not host.fresh_s(each.partition):
+                    if not is_there or (serves and not host.fresh_s(each.partition)):
                         each.troubled_s = trio.current_time()
             self._check()
             await trio.sleep(LOOK_S)
