@@ -10,6 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from random import Random
+from ssl import SSLContext
 from typing import Any, Final
 
 import trio
@@ -56,7 +57,12 @@ HANDLED_MAX: Final = 1024
 SUPERSEDED: Final = 4410
 """The close code where the device has opened another link."""
 
-LASTING: Final = frozenset({1002, 1003, 1007, 1009, 4301, 4400, 4401, 4403, 4404, SUPERSEDED, 4413})
+ELSEWHERE: Final = 4301
+"""The close code where the device is served elsewhere, at the address that is the reason."""
+MOVES_MAX: Final = 3
+"""So often in a row a client goes where it is told; then it stays where it is."""
+
+LASTING: Final = frozenset({1002, 1003, 1007, 1009, 4400, 4401, 4403, 4404, SUPERSEDED, 4413})
 """Close codes after which the same client would not get on by connecting again."""
 
 
@@ -76,6 +82,9 @@ class LinkClient:
     acknowledged. Without it none is. `on_refusal` is called for each frame that the server refused and that is not
     sent again, and `on_stored` for each acknowledgement. `on_connected` and `on_interrupted` are called as the
     connection comes and goes.
+
+    The client connects to the machine that serves the device, if it is told of one, and to `url` again when that
+    connection has ended.
     """
 
     def __init__(
@@ -93,9 +102,14 @@ class LinkClient:
         pause_min_s: float = PAUSE_MIN_S,
         random: Random | None = None,
     ) -> None:
-        origin = Origin.parse(url)
-        self._url = f"{'wss' if origin.tls else 'ws'}://{origin.authority}{origin.prefix}{path}/link"
-        self._tls = tls_context() if origin.tls else None
+        self._first = url
+        self._path = path
+        self.url: str
+        """Where it connects."""
+        self._tls: SSLContext | None
+        self._go_to(url)
+        self._moves = 0
+        """How often in a row it was told to go elsewhere."""
         self._token = token
         self.queue = FrameQueue() if queue is None else queue
         self._on_command = on_command
@@ -166,6 +180,19 @@ class LinkClient:
 
     # The connection.
 
+    def _go_to(self, url: str) -> None:
+        origin = Origin.parse(url)
+        self.url = f"{'wss' if origin.tls else 'ws'}://{origin.authority}{origin.prefix}{self._path}/link"
+        self._tls = tls_context() if origin.tls else None
+
+    def _move(self, url: str) -> None:
+        """Go where the server says, but never from TLS to none."""
+        if self._tls is not None and not url.startswith("https://"):
+            self._moves = MOVES_MAX
+            return
+        self._moves += 1
+        self._go_to(url)
+
     async def run(self) -> None:
         """Keep the link open until cancelled. Raises `LinkEnded`, or an `ApiError`, if that has no prospect."""
         limit_s = self._pause_min_s
@@ -180,12 +207,18 @@ class LinkClient:
                     raise problem from None
             except (HandshakeError, OSError) as failed:
                 problem = ConnectionBroken(
-                    f"{self._url} cannot be reached: {failed or type(failed).__name__}.", maybe_done=False
+                    f"{self.url} cannot be reached: {failed or type(failed).__name__}.", maybe_done=False
                 )
-            if isinstance(problem, LinkEnded) and problem.code in LASTING:
-                raise problem
+            if isinstance(problem, LinkEnded):
+                if problem.code in LASTING:
+                    raise problem
+                if problem.code == ELSEWHERE and self._moves < MOVES_MAX:
+                    self._move(problem.reason)
+                    continue
+            self._go_to(self._first)
             if self._welcome is not None:
                 limit_s = self._pause_min_s
+                self._moves = 0
             self._on_interrupted(problem)
             pause_s = self._random.uniform(0, limit_s)
             if isinstance(problem, TryLater) and problem.retry_after_s is not None:
@@ -197,7 +230,7 @@ class LinkClient:
         """One connection to its end, which is returned. Raises what is no end of a connection."""
         fatal: BaseException | None = None
         async with open_websocket_url(
-            self._url,
+            self.url,
             self._tls,
             subprotocols=[JSON_PROTOCOL if self.queue.text else CBOR_PROTOCOL],
             extra_headers=[(b"authorization", f"Bearer {self._token}".encode())],
@@ -226,7 +259,8 @@ class LinkClient:
 
     async def _open(self, socket: WebSocketConnection) -> None:
         """Say hello, and begin again with all that is not acknowledged."""
-        await self._send(socket, write_frame([0, {"session": self.queue.session}], text=self.queue.text))
+        facts = {"session": self.queue.session, "nearest": self._moves < MOVES_MAX}
+        await self._send(socket, write_frame([0, facts], text=self.queue.text))
         with trio.fail_after(WELCOME_TIMEOUT_S):
             welcome = read_frame(await socket.get_message())
         if not isinstance(welcome, Welcome):

@@ -134,10 +134,10 @@ async def serve(
         journal = None if machine is None else machine.journal
         system = held.enter_context(boot.opened(settings, clock, partition, journal))
         if machine is not None:
-            system.component(Machines).status = machine.status
-            system.component(Machines).invite = machine.invite
-            system.component(Machines).give = machine.give
-            system.component(Machines).caught_up = machine.caught_up
+            machines = system.component(Machines)
+            machines.name, machines.url = settings.cluster_node or "", settings.cluster_url
+            machines.status, machines.invite = machine.status, machine.invite
+            machines.give, machines.caught_up = machine.give, machine.caught_up
         if front is None:
             sockets = held.enter_context(bound(settings, mqtt_port_if_free))
             front = Front(url_of(settings, sockets.http), sockets.mqtt_ports, 0, sockets)
@@ -255,7 +255,11 @@ def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
     dispatcher = Dispatcher(system, tokens, TABLE, token_ttl_s=settings.token_ttl_s)
     system.component(ApiCalls).serve(InternalCalls(dispatcher))
     system.add_component(LinkTasks())
-    mqtt = MqttService(dispatcher, anonymous_key=settings.mqtt_anonymous_key)
+    mqtt = MqttService(
+        dispatcher,
+        anonymous_key=settings.mqtt_anonymous_key,
+        ports={False: settings.mqtt_port, True: settings.mqtt_tls_port},
+    )
     mqtt.session_for = partial(MqttSession, mqtt)
     system.add_component(mqtt)
     return dispatcher

@@ -49,6 +49,8 @@ _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_
 _NATS_SERVER: Final = re.compile(r"(nats|tls)://([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:\d{1,5})?", re.ASCII)
 _ADDRESS: Final = re.compile(r"(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\]):\d{1,5}", re.ASCII)
 _NODE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", re.ASCII)
+_CLUSTER_URL_CHARS_MAX: Final = 100
+"""It is told as the reason of a close frame, which has 123 bytes."""
 _KEY: Final = re.compile(r"[0-9a-f]{48}", re.ASCII)
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -174,6 +176,11 @@ class Settings:
         None,
         "Where the other machines reach this one, such as 10.0.0.1:8470; it listens there for them only. Default: any "
         "port at host.",
+    )
+    cluster_url: str | None = _setting(
+        None,
+        "Where clients reach this machine, such as https://a.plant.example.com. Links and MQTT clients that ask for "
+        "the machine that serves their data are told this. Default: they are told nothing.",
     )
     cluster_silence_ms: int = _setting(
         1500,
@@ -385,7 +392,8 @@ def _check_cluster(settings: Settings) -> None:
     if settings.cluster_user is not None and settings.cluster_seed is not None:
         raise SettingsError("cluster_seed", "is set although cluster_user is", "leave one of them out")
     if not servers:
-        for name in ("cluster_node", "cluster_address", "cluster_user", "cluster_seed", "cluster_ca_certs"):
+        alone = ("node", "address", "url", "user", "seed", "ca_certs")
+        for name in (f"cluster_{each}" for each in alone):
             if getattr(settings, name) is not None:
                 raise SettingsError("cluster_nats", f"is not set although {name} is", "name the NATS servers")
         return
@@ -396,6 +404,14 @@ def _check_cluster(settings: Settings) -> None:
             "blobs",
             "is not set although cluster_nats is",
             "give a bucket or a folder, which all machines of the log reach",
+        )
+    url = settings.cluster_url
+    if url is not None and (not _begins_links(url) or len(url) > _CLUSTER_URL_CHARS_MAX):
+        raise SettingsError(
+            "cluster_url",
+            f"is {url.rpartition('@')[2]!r}",  # without a password
+            "give a URL such as https://a.plant.example.com, without a user, ? and #, of at most "
+            f"{_CLUSTER_URL_CHARS_MAX} characters",
         )
     address = settings.cluster_address
     if address is None and settings.host in ALL_ADDRESSES:

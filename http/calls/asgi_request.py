@@ -7,7 +7,7 @@ from typing import Any
 
 from trunkline.http.calls.body_stream import BodyStream
 from trunkline.http.calls.request import Request
-from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, client_address
+from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, MACHINE, client_address
 from trunkline.http.wire.websocket import Offer
 
 
@@ -20,7 +20,7 @@ def request_of(
     offer: Offer | None = None,
 ) -> Request:
     """The request of a scope; with `trust_forwarded_for` its address is the one that a proxy has added."""
-    headers = dict(scope["headers"])
+    headers, state = dict(scope["headers"]), scope.get("state", {})
     return Request(
         scope["method"],
         scope["path"],
@@ -28,7 +28,8 @@ def request_of(
         headers,
         body,
         client_address(scope.get("client"), headers, trusted=trust_forwarded_for),
-        scope.get("state", {}).get(CLIENT_CERTIFICATE),
+        state.get(CLIENT_CERTIFICATE),
         stream,
         offer=offer,
+        machine=state.get(MACHINE, ""),
     )

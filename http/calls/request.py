@@ -21,7 +21,8 @@ class Request:
 
     `certificate` is that of the client in DER, verified when the connection was made; None if it sent none.
     `stream` is the body of a call that reads it in pieces; then `body` is empty. `origin` is the run of a workflow that
-    makes the call. `offer` is that of a client that asks for WebSocket.
+    makes the call. `offer` is that of a client that asks for WebSocket. `machine` is the name of the machine that has
+    accepted the connection, if the server has several.
     """
 
     __slots__ = (
@@ -29,6 +30,7 @@ class Request:
         "body",
         "certificate",
         "headers",
+        "machine",
         "method",
         "offer",
         "origin",
@@ -49,7 +51,9 @@ class Request:
         stream: BodyStream | None = None,
         origin: Origin | None = None,
         offer: Offer | None = None,
+        machine: str = "",
     ) -> None:
+        self.machine = machine
         self.offer = offer
         self.certificate = certificate
         self.stream = stream

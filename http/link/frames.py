@@ -66,6 +66,8 @@ class Hello(msgspec.Struct, frozen=True):
 
     session: int
     token: str | None
+    nearest: bool = False
+    """Whether the client connects elsewhere if it is told so."""
 
 
 class States(msgspec.Struct, frozen=True):
@@ -126,13 +128,15 @@ def _from_cbor(data: bytes) -> Any:
 
 def _hello(frame: list[Any]) -> Hello:
     facts = _map(frame, 1, "hello", 2)
-    _known(facts, ("session", "token"), "hello")
-    session, token = facts.get("session"), facts.get("token")
+    _known(facts, ("session", "token", "nearest"), "hello")
+    session, token, nearest = facts.get("session"), facts.get("token"), facts.get("nearest", False)
     if type(session) is not int or not 0 <= session <= SESSION_MAX:
         raise Malformed(f"hello: session must be a number from 0 to {SESSION_MAX}")
     if token is not None and type(token) is not str:
         raise Malformed("hello: token must be text")
-    return Hello(session, token)
+    if type(nearest) is not bool:
+        raise Malformed("hello: nearest must be true or false")
+    return Hello(session, token, nearest)
 
 
 def _one(frame: list[Any]) -> States:

@@ -22,6 +22,7 @@ import trio
 
 from trunkline.actors.access.authority import check_peripheral
 from trunkline.actors.core.records import records
+from trunkline.actors.core.runtime.machines import Machines
 from trunkline.actors.core.runtime.mailbox import FULL
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import noted
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from trunkline.actors.access.authority import Principal
     from trunkline.actors.core.runtime.system import PendingAnswer
 
+ELSEWHERE: Final = 4301
 MALFORMED: Final = 4400
 TOKEN_ENDED: Final = 4401
 NOT_ALLOWED: Final = 4403
@@ -216,6 +218,10 @@ class LinkSession:
                 self._authenticate(b"Bearer " + hello.token.encode())
             else:  # it may have been revoked since the handshake, when nobody watched it
                 self._authenticate(call.request.headers[b"authorization"])
+            nearer = system.component(Machines).nearer(call.request.machine) if hello.nearest else None
+            if nearer is not None:
+                self._close(ELSEWHERE, nearer)
+                return
             self._watch()
             mark = Head.read(system.journal, self.device.id).link
             then = partial(self._link_opened, *mark.told(hello.session))

@@ -16,6 +16,8 @@ from trunkline.http.mqtt.writer import connack
 from trunkline.limits.table import Limits
 
 CLIENT_ID_CHARS_MAX: Final = 256
+NEAREST: Final = ("nearest", "true")
+"""The user property of a client that connects elsewhere if it is told so."""
 
 
 def problem_of(connect: Connect) -> tuple[int, str] | None:
@@ -53,6 +55,11 @@ def will_of(connect: Connect, client: Client) -> Publication | None:
     names = (*PASSED_ON, "message_expiry_interval")
     properties = {name: will.properties[name] for name in names if name in will.properties}
     return Publication(will.topic, will.payload, will.qos, properties, None, client.key)
+
+
+def wants_nearest(connect: Connect) -> bool:
+    """Whether a client of 5 connects to the machine that serves its data, if it is told which that is."""
+    return connect.version == V5 and NEAREST in connect.properties.get("user_property", ())
 
 
 def session_expiry_s(connect: Connect, limits: Limits) -> int:

@@ -57,8 +57,8 @@ class Entrant(Protocol):
     def address(self) -> str | None:
         """The network address of the client."""
 
-    def disconnect(self, code: int, reason: str) -> None:
-        """End the connection, and say why."""
+    def disconnect(self, code: int, reason: str, server: str | None = None) -> None:
+        """End the connection, and say why. The client shall use `server`."""
 
     def note_end(self, client: Client, code: int, reason: str) -> None:
         """Keep why the server has ended the connection of a client, for those who ask."""
@@ -144,6 +144,10 @@ class Handshake:
         if refusal is not None:
             session.note_end(client, *refusal)
             session.disconnect(*refusal)
+            return
+        nearer = session.service.nearer(self._peer) if connecting.wants_nearest(connect) else None
+        if nearer is not None:
+            session.disconnect(packets.USE_ANOTHER_SERVER, "the data are on another machine", nearer)
             return
         try:
             will = connecting.will_of(connect, client)

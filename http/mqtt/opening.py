@@ -25,7 +25,8 @@ async def open_mqtt(call: Call) -> Response:
     if PROTOCOL not in request.offer.protocols:
         raise Invalid(f"Sec-WebSocket-Protocol: offer {PROTOCOL}.")
     system.check_load()
-    peer = Peer((request.address, 0), request.certificate is not None, request.certificate, websocket=True)
+    is_secure = request.certificate is not None
+    peer = Peer((request.address, 0), is_secure, request.certificate, websocket=True, machine=request.machine)
     service = system.component(MqttService)
     session = ByteWebSocket(service.session_for(peer), service.bounds.established_s)
     return accept(call, session, PROTOCOL, system.limits.mqtt_packet_bytes_max)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import urlsplit
 
 import structlog
 import trio
 
+from trunkline.actors.core.runtime.machines import Machines
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, Gone, NotFound
 from trunkline.actors.core.values.structs import Message
@@ -46,10 +50,18 @@ class Session(Protocol):
 class MqttService:
     """What they share. `connected` counts clients that were accepted since the start."""
 
-    def __init__(self, dispatcher: Dispatcher, *, anonymous_key: str | None = None) -> None:
-        """`anonymous_key` is an access key: clients without a password may do what it allows."""
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        *,
+        anonymous_key: str | None = None,
+        ports: Mapping[bool, int | None] = MappingProxyType({}),
+    ) -> None:
+        """`anonymous_key` is an access key: clients without a password may do what it allows. `ports` are those of this
+        server, by whether they are for TLS."""
         self.dispatcher = dispatcher
         self.anonymous_key = anonymous_key
+        self._ports = ports
         self.system = dispatcher.system
         self.client_limits = ClientLimits(dispatcher.system.limits)
         self.ends = LoggedEnds()
@@ -74,6 +86,16 @@ class MqttService:
     def note_dropped(self) -> None:
         """A message was not sent to a connected client."""
         self.dropped += 1
+
+    def nearer(self, peer: Peer) -> str | None:
+        """Where a client would reach the machine that serves its data; None if it does, or that is not known."""
+        url, port = self.system.component(Machines).nearer(peer.machine), self._ports.get(peer.tls)
+        if url is None:
+            return None
+        if peer.websocket:
+            return f"ws{url.removeprefix('http').rstrip('/')}/mqtt"
+        host = urlsplit(url).hostname or ""
+        return f"{f'[{host}]' if ':' in host else host}:{port}" if port else None
 
     @property
     def is_overloaded(self) -> bool:

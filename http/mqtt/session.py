@@ -272,13 +272,13 @@ class MqttSession:
         size_bytes = len(sentence.encode())
         return {"reason_string": sentence} if size_bytes <= self._reason_bytes_max else packets.NONE
 
-    def disconnect(self, code: int, reason: str) -> None:
-        """End the connection, and say why where the version has a packet for that."""
+    def disconnect(self, code: int, reason: str, server: str | None = None) -> None:
+        """End the connection, and say why where the version has a packet for that. The client shall use `server`."""
         if not self.is_open or self._connection is None:
             return
         if self.client is not None and code not in _ORDINARY_ENDS:
             self.note_end(self.client, code, reason)
-        farewell = self._farewell(code, reason)
+        farewell = self._farewell(code, reason, server)
         if len(farewell) <= self.outgoing.packet_bytes_max:
             self.send(farewell)
         self._connection.close(reason)
@@ -288,7 +288,7 @@ class MqttSession:
         now_s = service.system.clock.monotonic_s()
         service.ends.note(client.application, self.client_id, self.address, code, reason, now_s)
 
-    def _farewell(self, code: int, reason: str) -> bytes:
+    def _farewell(self, code: int, reason: str, server: str | None = None) -> bytes:
         """The last packet of the server."""
         if self._is_connected:
             if self.version != V5:
@@ -296,7 +296,9 @@ class MqttSession:
             return disconnect(V5, said_in(packets.DISCONNECT, code), self.reason(reason))
         if self._handshake is None and code != packets.UNSUPPORTED_PROTOCOL_VERSION:
             return b""
-        return connack(self.version, said_in(packets.CONNACK, code), properties=self.reason(reason))
+        reference = {} if server is None else {"server_reference": server}
+        properties = {**self.reason(reason), **reference}
+        return connack(self.version, said_in(packets.CONNACK, code), properties=properties)
 
     # Packets.
 

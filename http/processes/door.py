@@ -23,7 +23,7 @@ from trunkline.http.calls.errors import protocol_error
 from trunkline.http.processes.batches import Head, Kind, Message, Note
 from trunkline.http.processes.channel import Channel, Flushes
 from trunkline.http.processes.under_way import Call, Pending, Question
-from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, WEBSOCKET
+from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, MACHINE, WEBSOCKET
 from trunkline.http.wire.byte_session import GoesOn
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import Respond
@@ -59,10 +59,15 @@ class Door:
     """The fast path and the ASGI application of the engine of a door. `channel` leads to the owner while it is open."""
 
     def __init__(
-        self, flushes: Flushes, heads_max: int, relay: Callable[[bytes], GoesOn], use: Callable[[Any], None]
+        self,
+        flushes: Flushes,
+        heads_max: int,
+        relay: Callable[[bytes], GoesOn],
+        use: Callable[[Any], None],
+        machine: str = "",
     ) -> None:
         """`heads_max`: so many heads the engine keeps. `relay` passes on a connection, to which the owner is sent the
-        bytes first. `use` gets the certificates of domains."""
+        bytes first. `use` gets the certificates of domains. `machine` is the name of this one, if there are several."""
         self.ended = trio.Event()
         """The channel was closed."""
         self.left = trio.Event()
@@ -76,6 +81,7 @@ class Door:
         self._flushes = flushes
         self._relay = relay
         self._use = use
+        self._machine = machine
         self._heads: list[KnownHead | None] = [None] * heads_max
         self._head_numbers: dict[KnownHead, int] = {}
         self._next_head = 0
@@ -257,7 +263,12 @@ class Door:
         lines = [b"%b %b HTTP/1.1" % (scope["method"].encode(), target)]
         lines += [b"%b: %b" % header for header in scope["headers"]]
         passed = Passed(
-            "http", scope["client"], scope["server"], scope["scheme"] == "https", _certificate(scope)
+            "http",
+            scope["client"],
+            scope["server"],
+            scope["scheme"] == "https",
+            _certificate(scope),
+            machine=scope.get("state", {}).get(MACHINE, self._machine),
         )
         return self._relay(b"".join((passed.encode(), b"\r\n".join(lines), b"\r\n\r\n", rest)))
 

@@ -7,6 +7,7 @@ from typing import Final
 import trio
 
 from trunkline.actors.core.records.places import Places
+from trunkline.actors.core.runtime.machines import Machines
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.store_partitions import partition_directory
 from trunkline.http.processes.channel import OWNERS_PROTOCOL, Flushes, OwnConnections
@@ -35,6 +36,7 @@ class Neighbours:
                 self._connections,
                 system.limits,
                 protocol=OWNERS_PROTOCOL,
+                machine=system.component(Machines).name,
             )
             for number in self.places.others
         }

@@ -28,7 +28,8 @@ _log = structlog.get_logger("trunkline.processes")
 
 
 class Passage:
-    """The way to the process that listens in `directory`. `use` gets the certificates of domains."""
+    """The way to the process that listens in `directory`. `use` gets the certificates of domains. `machine` is the name
+    of this machine, if the server has several."""
 
     def __init__(
         self,
@@ -38,16 +39,18 @@ class Passage:
         limits: Limits,
         use: Callable[[Any], None] = lambda _certificates: None,
         protocol: str = PROTOCOL,
+        machine: str = "",
     ) -> None:
         self.bounds = ByteBounds(BUFFER_BYTES, limits.head_timeout_s, limits.write_timeout_s)
         self._directory = directory
         self._hello = Passed(protocol).encode()
+        self._machine = machine
         self._left = False
         self.opened = trio.Event()
         """A channel was open."""
         self._connections = connections
         self._connect = partial(connect_in, directory, SOCKET_NAME)
-        self.door = Door(flushes, limits.head_cache_length_max, self._relay, use)
+        self.door = Door(flushes, limits.head_cache_length_max, self._relay, use, machine)
 
     async def keep(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep a channel open, until cancelled. It has started when the first one is open."""
@@ -98,5 +101,13 @@ class Passage:
     def mqtt_session(self, peer: Peer) -> ClientHalf:
         """The session of a connection for MQTT that is passed on."""
         return self.relay(
-            Passed("mqtt", peer.address, None, peer.tls, peer.certificate, peer.websocket).encode()
+            Passed(
+                "mqtt",
+                peer.address,
+                None,
+                peer.tls,
+                peer.certificate,
+                peer.websocket,
+                peer.machine or self._machine,
+            ).encode()
         )

@@ -60,7 +60,13 @@ class DoorServer:
         self._connections = OwnConnections()
         self._certificates: dict[str, str] = {}
         directory = Path(settings.data_dir)
-        passage = partial(Passage, flushes=self._flushes, connections=self._connections, limits=limits)
+        passage = partial(
+            Passage,
+            flushes=self._flushes,
+            connections=self._connections,
+            limits=limits,
+            machine=settings.cluster_node or "",
+        )
         self._owner = passage(directory, use=self._use)
         self._passages = {0: self._owner}
         self._places: Places | None = None

@@ -26,6 +26,7 @@ EXTENSIONS: dict[str, Any] = {"trunkline.deadlines": {}}
 application that waits for a body there has to bound it itself."""
 
 CLIENT_CERTIFICATE = "trunkline.client_certificate"
+MACHINE = "trunkline.machine"
 """The name in the state of a request under which the verified certificate of the client is, in DER, if it sent one."""
 
 WEBSOCKET = "trunkline.websocket"

@@ -107,6 +107,8 @@ class Peer(NamedTuple):
     """The certificate of the client in DER, which TLS has verified; None if it sent none."""
     websocket: bool = False
     """Whether the bytes come in messages of a WebSocket."""
+    machine: str = ""
+    """The name of the machine that has accepted it, if the server has several."""
 
 
 class ByteBounds(NamedTuple):

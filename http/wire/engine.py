@@ -27,7 +27,7 @@ from hypercorn.utils import wrap_app
 
 from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.access_log import LogAccess
-from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Address, Application
+from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, MACHINE, Address, Application
 from trunkline.http.wire.byte_connection import ByteConnection
 from trunkline.http.wire.byte_session import ByteBounds, ByteSession, GoesOn, Peer
 from trunkline.http.wire.connection_counts import ConnectionCounts
@@ -311,17 +311,19 @@ class Engine:
             if protocol is None:
                 return None
             client, server, is_tls, certificate = origin.client, origin.server, origin.tls, origin.certificate
-            websocket = origin.websocket
             if isinstance(transport, TlsTransport):
                 is_tls, certificate = True, transport.client_certificate
             if other is not None:
-                session = other.session_for(Peer(client, is_tls, certificate, websocket))
+                peer = Peer(client, is_tls, certificate, origin.websocket, origin.machine)
+                session = other.session_for(peer)
                 connection = self._open(transport, session, other.bounds, place)
                 transport = None  # it is the connection's
                 return connection
             state = self._state
             if certificate is not None:
                 state = {**state, CLIENT_CERTIFICATE: certificate}
+            if origin.machine:
+                state = {**state, MACHINE: origin.machine}
             ends = Ends(client, server, "https" if is_tls else "http", state)
             following: Following | None = b""
             if protocol != "h2":

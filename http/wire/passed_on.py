@@ -28,6 +28,8 @@ class Passed(msgspec.Struct, array_like=True, frozen=True):
     """The certificate of the client in DER, which was verified; None if it sent none."""
     websocket: bool = False
     """Whether the client sends its bytes in messages of a WebSocket."""
+    machine: str = ""
+    """The name of the machine that has accepted it, if the server has several."""
 
     def encode(self) -> bytes:
         """What the connection begins with."""

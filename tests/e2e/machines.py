@@ -39,6 +39,8 @@ class Machines:
         """By machine, its configuration, if it was invited."""
         self.mqtt_ports: dict[str, int] = {}
         """By machine, its port for MQTT, if it has one."""
+        self.urls: dict[str, str] = {}
+        """By machine, where clients reach it, if they are told."""
         self.servers = servers
         """Those that keep the log."""
         self.nats = servers[0]
@@ -52,6 +54,7 @@ class Machines:
         return {
             **OWNER,
             **({} if address is None else {"TRUNKLINE_CLUSTER_ADDRESS": address}),
+            **({"TRUNKLINE_CLUSTER_URL": self.urls[name]} if name in self.urls else {}),
             "TRUNKLINE_CLUSTER_NATS": self.nats_of.get(
                 name, " ".join(str(each.address) for each in self.servers)
             ),
@@ -67,15 +70,17 @@ class Machines:
 
     def serving(self, name: str) -> AbstractAsyncContextManager[ServerProcess]:
         """A machine that serves."""
-        return serving(self.folder / name, "--limits", "off", env=self.env(name))
+        return serving(self.folder / name, *self._arguments(name), env=self.env(name))
 
     def started(self, name: str, *arguments: str) -> AbstractAsyncContextManager[ServerProcess]:
         """A machine that has just been started."""
-        mqtt = ("--mqtt-port", str(self.mqtt_ports[name])) if name in self.mqtt_ports else ()
-        arguments = ("--limits", "off", "--port", str(self.ports.get(name, 0)), *mqtt, *arguments)
         python = self.pythons.get(name)
         options: dict[str, Any] = {} if python is None else {"cold": True, "python": python}
-        return started(self.folder / name, *arguments, env=self.env(name), **options)
+        return started(self.folder / name, *self._arguments(name), *arguments, env=self.env(name), **options)
+
+    def _arguments(self, name: str) -> tuple[str, ...]:
+        mqtt = ("--mqtt-port", str(self.mqtt_ports[name])) if name in self.mqtt_ports else ()
+        return "--limits", "off", "--port", str(self.ports.get(name, 0)), *mqtt
 
     @asynccontextmanager
     async def standing_by(

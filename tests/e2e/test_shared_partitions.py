@@ -7,6 +7,8 @@ for a while, as one does not hear the other: then it is repeated.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -16,12 +18,17 @@ import httpx
 import pytest
 import trio
 
+from tests.e2e.link_peer import connected, linked
 from tests.e2e.machines import Machines, kill, machines_in, made, states
-from tests.e2e.server_process import ServerProcess
+from tests.e2e.mqtt_client import mqtt_client
+from tests.e2e.server_process import ServerProcess, processes
 from tests.e2e.sse_client import opened_stream
 from tests.e2e.test_partitioned_standby import commanded, partition_of
 from tests.partitions import make_partitions
 from tests.patience import PATIENCE_S
+from tests.ports import reserved_port
+from trunkline.bench.link_client import LinkClient, running
+from trunkline.http.mqtt.packets import USE_ANOTHER_SERVER
 
 pytestmark = [pytest.mark.slow]
 
@@ -88,6 +95,9 @@ async def is_said(machines: Machines, name: str, *words: str) -> None:
 @asynccontextmanager
 async def sharing(folder: Path, silence_ms: int) -> AsyncIterator[Shared]:
     async with machines_in(folder, silence_ms) as machines, AsyncExitStack() as stack:
+        machines.mqtt_ports = {name: stack.enter_context(reserved_port()) for name in ("a", "b")}
+        machines.ports["b"] = stack.enter_context(reserved_port())
+        machines.urls["b"] = f"http://localhost:{machines.ports['b']}"
         make_partitions(machines.folder / "a", 2)
         one = await stack.enter_async_context(machines.serving("a"))
         machines.copy_secrets("a", "b")
@@ -162,6 +172,51 @@ async def test_access_ends_at_once_on_both_machines(shared: Shared) -> None:
             assert (await answer(door, "GET", device, token=token)).status_code == 401
 
 
+async def test_links_and_mqtt_clients_that_ask_are_told_of_the_machine_that_serves(shared: Shared) -> None:
+    """Of machine b only, as the address of machine a is not set."""
+    url_of_b = shared.machines.urls["b"]
+    ports = shared.machines.mqtt_ports
+    for number, device in enumerate(shared.devices):
+        key = await call(shared.one, "POST", f"{shared.applications[number]}/keys", {})
+        log_in = {"key": key["key"], "secret": key["secret"], "deviceId": device[-24:]}
+        token = (await call(shared.one, "POST", "/auth/device", log_in))["token"]
+        for door, is_elsewhere in ((shared.one, number == 1), (shared.two, False)):
+            async with connected(door, device, token) as peer:
+                await peer.send(0, {"session": 7, "nearest": True})
+                if is_elsewhere:
+                    assert await peer.close_code() == (4301, url_of_b)
+                else:
+                    assert (await peer.next())[0] == 0
+        async with linked(shared.one, device, token):
+            pass  # it has not asked
+        for name, is_elsewhere in (("a", number == 1), ("b", False)):
+            asks = {"username": key["key"], "password": key["secret"].encode()}
+            asks["properties"] = {"user_property": [("nearest", "true")]}
+            async with mqtt_client(ports[name]) as client:
+                answer = await client.connect(device[-24:], **asks)
+            if is_elsewhere:
+                assert answer.code == USE_ANOTHER_SERVER
+                assert answer.properties["server_reference"] == f"localhost:{ports['b']}"
+            else:
+                assert answer.code == 0
+        async with mqtt_client(ports["a"]) as client:
+            assert (await client.connect(device[-24:], **{**asks, "properties": {}})).code == 0
+
+
+async def test_a_link_goes_where_it_is_told(shared: Shared) -> None:
+    """It does so by itself, and what it brings is stored."""
+    device = shared.devices[1]
+    key = await call(shared.one, "POST", f"{shared.applications[1]}/keys", {})
+    log_in = {"key": key["key"], "secret": key["secret"], "deviceId": device[-24:]}
+    token = (await call(shared.one, "POST", "/auth/device", log_in))["token"]
+    async with running(LinkClient(shared.one.url, device, token)) as client:
+        await client.send_state({"n": 41})
+        with trio.fail_after(PATIENCE_S):
+            await client.settled()
+        assert client.url.startswith(shared.machines.urls["b"].replace("http", "ws"))
+    assert await newest(shared.one, device) == 41
+
+
 async def test_a_name_is_claimed_once(shared: Shared) -> None:
     """Slugs of experiences are unique in the server."""
     for number in range(6):
@@ -193,6 +248,17 @@ async def test_a_machine_is_lost_and_the_other_one_serves_all(tmp_path: Path) ->
             for number, device in enumerate(shared.devices):
                 assert await newest(two, device) == 2 * number
                 await report(two, device, 7)
+
+
+@pytest.mark.load
+async def test_a_process_that_hangs_is_killed_as_others_need_its_copy(tmp_path: Path) -> None:
+    async with sharing(tmp_path, silence_ms=1500) as shared:
+        await commanded(shared.machines, "a", "cluster", "give", "b", "--partition", "0")
+        await is_said(shared.machines, "a", "b at", "serves all partitions")
+        os.kill(processes(shared.two)["partition-0"], signal.SIGSTOP)
+        await call(shared.one, "PATCH", shared.applications[0], {"name": "by machine a"})
+        await call(shared.one, "PATCH", shared.applications[1], {"name": "by machine b"})
+        assert "does not say that it is alive; it is killed" in shared.two.log
 
 
 @pytest.mark.load

@@ -58,6 +58,7 @@ SHOWN_ELSEWHERE = {
     "cluster_replicas": "test_standby.py",
     "cluster_seed": "test_nats_connection.py",
     "cluster_silence_ms": "test_standby_lost.py",
+    "cluster_url": "test_shared_partitions.py",
     "cluster_user": "test_nats_connection.py",
     "certfile": "test_tls.py",
     "client_certificates": "test_certificate_login.py",

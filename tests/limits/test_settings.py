@@ -64,6 +64,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     special |= {"blobs": "s3://bucket/prefix", "s3_endpoint": "https://storage.example.com"}
     special |= {"archive_format": "parquet", "metrics_for": "operators"}
     special |= {"cluster_address": "[::1]:8470", "cluster_silence_ms": "2000"}
+    special |= {"cluster_url": "https://a.example.com"}
     special |= {"cluster_nats": "nats://10.0.0.1 tls://[::1]:4223", "cluster_replicas": "5"}
     special |= {"cors_origins": "https://app.example.com http://localhost:5173"}
     text = special.get(name, text)
@@ -223,6 +224,12 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ('smtp_from = "a@b\\nBcc: x"', {}, {}, "smtp_from is 'a@b"),
         ("map_tiles = 'https://tiles.example.com/{z}/{x}.png'", {}, {}, "map_tiles is 'https://tiles"),
         ("map_tiles = 'https://a.example; x/{z}/{x}/{y}'", {}, {}, "map_tiles is 'https://a.example; x"),
+        (
+            f"[cluster]\nnats = 'nats://n:4222'\nnode = 'a'\nurl = 'https://{'a' * 93}'",
+            {},
+            {"blobs": "/x"},
+            "cluster_url is",
+        ),
         ("public_url = 'devices.example.com'", {}, {}, "public_url is 'devices.example.com'; give a URL"),
         ("public_url = 'https://a.example/x?y=1'", {}, {}, "public_url is 'https://a.example/x?y=1'; give"),
         ("public_url = 'https://a.example#x'", {}, {}, "public_url is 'https://a.example#x'; give a URL"),

@@ -49,6 +49,11 @@ class ClusterStatus(NamedTuple):
 class Machines:
     """A component of every system. `status` is there if there are several machines (`maintenance/machine.py`)."""
 
+    name = ""
+    """That of this machine."""
+    url: str | None = None
+    """Where clients reach this machine, if that is set."""
+
     status: Callable[[], ClusterStatus] | None = None
     invite: Callable[[], str] | None = None
     """Makes an invitation, and returns what the command for the invited machine is given."""
@@ -56,3 +61,7 @@ class Machines:
     """Returns when the copies of this machine have all that was acknowledged before."""
     give: Callable[[str], None] | None = None
     """Begins to give the partition of this process to another machine."""
+
+    def nearer(self, name: str) -> str | None:
+        """Where a client would reach this machine, if it uses another one, whose name this is; None if it does not."""
+        return self.url if name not in ("", self.name) else None

@@ -43,6 +43,8 @@ def tagged(tag: int, kind: str, *numbers: float) -> cbor2.CBORTag:
 def test_hello_and_a_received_command() -> None:
     for found in both([0, {"session": 2**64 - 1, "token": "t"}]):
         assert found == Hello(2**64 - 1, "t")
+    for found in both([0, {"session": 1, "nearest": True}]):
+        assert found == Hello(1, None, nearest=True)
     assert both([4, 41]) == [Received(41, None)] * 2
     assert both([4, 41, DEVICE]) == [Received(41, bytes.fromhex(DEVICE))] * 2
 
@@ -166,6 +168,7 @@ COLUMNS = [3, 1, T, [0, 1], {"a": [1, 2]}]
         ([0], "hello"),
         ([0, {"session": -1}], "session must be a number"),
         ([0, {"session": 1, "token": 1}], "token must be text"),
+        ([0, {"session": 1, "nearest": 1}], "nearest must be true or false"),
         ([0, {"session": 1, "who": 1}], "'who' is not known"),
         ([1, 0, None, {"a": 1}], "n: must be"),
         ([1, True, None, {"a": 1}], "n: must be"),
