@@ -314,16 +314,14 @@ class Engine:
             if isinstance(transport, TlsTransport):
                 is_tls, certificate = True, transport.client_certificate
             if other is not None:
-                peer = Peer(client, is_tls, certificate, origin.websocket, origin.machine)
-                session = other.session_for(peer)
+                session = other.session_for(
+                    Peer(client, is_tls, certificate, origin.websocket, origin.machine)
+                )
                 connection = self._open(transport, session, other.bounds, place)
                 transport = None  # it is the connection's
                 return connection
-            state = self._state
-            if certificate is not None:
-                state = {**state, CLIENT_CERTIFICATE: certificate}
-            if origin.machine:
-                state = {**state, MACHINE: origin.machine}
+            facts = {CLIENT_CERTIFICATE: certificate, MACHINE: origin.machine}
+            state = {**self._state, **{name: found for name, found in facts.items() if found}}
             ends = Ends(client, server, "https" if is_tls else "http", state)
             following: Following | None = b""
             if protocol != "h2":
