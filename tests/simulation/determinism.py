@@ -13,6 +13,7 @@ Not repeated from a seed: private keys that are made in C (RSA, elliptic curves)
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import sys
@@ -125,6 +126,8 @@ def _seeded(seed: str) -> Iterator[VirtualTime]:
         trio_run._r.seed(chance.getrandbits(64))
         replaced.set(trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
         replaced.set(trio_run.CancelStatus, "recalculate", _recalculate)
+        replaced.set(trio.testing.MockClock, "current_time", lambda clock: clock._virtual_base)
+        replaced.set(trio.testing.MockClock, "_autojump", _jump)
         virtual = VirtualTime(chance.choice(LOOK_NS), chance)
         _replace_clocks(replaced, virtual)
         replaced.set(os, "urandom", chance.randbytes)
@@ -138,8 +141,18 @@ def _seeded(seed: str) -> Iterator[VirtualTime]:
         structlog.configure(**logs)
 
 
+def _jump(clock: Any) -> None:
+    """What `MockClock._autojump` does, without the other facts that it gathers."""
+    seconds = trio_run.GLOBAL_RUN_CONTEXT.runner.deadlines.next_deadline() - clock._virtual_base
+    if 0 < seconds < math.inf:
+        clock._virtual_base += seconds
+
+
 def _recalculate(status: Any) -> None:
     """What `CancelStatus.recalculate` does, with the tasks in their order."""
+    now = status._scope.cancel_called or status.parent_cancellation_is_visible_to_us
+    if now == status.effectively_cancelled:
+        return
     todo, cancelled = [status], []
     while todo:
         each = todo.pop()
