@@ -97,6 +97,8 @@ class Machine(AnyProcess):
         """When it ended while it served for the last time."""
         self.unsure_s = -LATE_S
         """When it was not sure whether it owns the data for the last time."""
+        self.is_lost = False
+        """Whether its process ends, as it does not own the data any more, or cannot store them."""
         self._store: Store | None = None
         self._rate, self._ahead_s = self._chance.uniform(0.95, 1.05), self._chance.uniform(-1e6, 1e6)
         disk.on_kill = self._die
@@ -146,7 +148,7 @@ class Machine(AnyProcess):
             way.slow_until_s = trio.current_time()
 
     async def run(self) -> None:
-        self.way, self.ends = LogWay(self._log), trio.Event()
+        self.way, self.ends, self.is_lost = LogWay(self._log), trio.Event(), False
         self._words.cut.discard(self.name)
         self._network.ending.discard(self.number)
         try:
@@ -161,11 +163,6 @@ class Machine(AnyProcess):
     def was_away(self, since_s: float) -> bool:
         """Whether clients may have found that it ended, since a time of the run."""
         return self.is_lost or self.ends.is_set() or self.gone_s + LATE_S > since_s
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether its process ends, as it does not own the data any more, or cannot store them."""
-        return self._store is not None and self._store.journal.is_lost
 
     def _die(self, when: str) -> None:
         if self.is_up:
@@ -217,6 +214,7 @@ class Machine(AnyProcess):
         is_current, lose = journal.is_current, journal._lose
 
         def lost(error: StoreError) -> None:
+            self.is_lost = True
             self.disk.on_failure()
             lose(error)
 
