@@ -22,6 +22,7 @@ https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -31,8 +32,8 @@ from typing import Any, Final, NamedTuple
 import trio
 
 from trunkline.store import jetstream_answers as answers
-from trunkline.store.errors import LogUnreachable, StoreBroken
-from trunkline.store.log import LogServer, LogState, Placed, Trimmed
+from trunkline.store.errors import LogBroken, LogUnreachable, StoreBroken
+from trunkline.store.log import LogServer, LogState, NotNext, Placed, Trimmed
 from trunkline.store.nats_codec import Message
 from trunkline.store.nats_connection import Messages, NatsConnection
 
@@ -50,6 +51,8 @@ HEARTBEAT_S: Final = 1.0
 """The server says so often that there is nothing new for a reader."""
 FORGOTTEN_S: Final = 60.0
 """A reader that asks for nothing is forgotten by the server after so long."""
+NOWHERE: Final = 2**62
+"""A place that no log has."""
 _WHOLE: Final = b"\0"
 _API: Final = "$JS.API"
 _NANOSECONDS: Final = 1_000_000_000
@@ -187,6 +190,30 @@ class JetStreamLog:
         """Append an entry (`Log.append`)."""
         expected = {_EXPECTED if self.partitions == 1 else _EXPECTED_OF_SUBJECT: str(after)}
         return answers.place_of(await self._append(self._messages(data), expected))
+
+    async def end(self) -> int:
+        """The place of the last entry of the partition: what an append is told that expects the log to be longer."""
+        try:
+            await self.append(b"", NOWHERE)
+        except NotNext as refusal:
+            return refusal.last
+        raise LogBroken("The log has taken an entry behind a place that it does not have.")
+
+    async def entry(self, place: int) -> bytes | None:
+        """The entry whose last message has this place (`Log.entry`)."""
+        message = await self._message(place)
+        if message is None or message[:1] == _WHOLE:
+            return None if message is None else message[1:]
+        _, count, last = answers.part_of(message, place)
+        parts = [await self._message(each) for each in range(place - count + 1, place)]
+        whole = b"".join(answers.part_of(each, place)[2] for each in parts if each is not None)
+        return None if None in parts else whole + last
+
+    async def _message(self, place: int) -> bytes | None:
+        answer = await self._asked(f"STREAM.MSG.GET.{self.name}", {"seq": place})
+        if answers.error_of(answer) == answers.NO_MESSAGE:
+            return None
+        return base64.b64decode(answers.checked(answer)["message"].get("data", ""))
 
     def _subject_of(self, partition: int) -> str:
         return f"{self._whole_subject}.{partition}" if partition else self._whole_subject

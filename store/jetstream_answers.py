@@ -19,6 +19,7 @@ NOT_SETTLED: Final = 10164
 """Another message of the subject is under way, so nobody can say yet which is its last one."""
 NO_PEERS: Final = 10005
 """There are too few servers for a stream, or they do not know each other yet, as when they have just been started."""
+NO_MESSAGE: Final = 10037
 NO_STREAM: Final = 10059
 NAME_TAKEN: Final = 10058
 PART: Final = struct.Struct(">BHH")

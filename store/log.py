@@ -110,6 +110,14 @@ class Log(Protocol):
         """
         ...
 
+    async def end(self) -> int:
+        """The place of the last entry, as an append compares it; 0 without one."""
+        ...
+
+    async def entry(self, place: int) -> bytes | None:
+        """The entry at a place at which one has ended; None if there is none."""
+        ...
+
     async def trim(self, before: int) -> None:
         """Remove all entries before a place; of several partitions the caller leaves the last entry of each."""
         ...

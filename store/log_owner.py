@@ -25,6 +25,7 @@ from trunkline.store.log import (
     Trimmed,
     decoded,
     encoded,
+    hash_of,
 )
 
 AGAIN_S: Final = 0.2
@@ -72,31 +73,40 @@ class LogOwner:
     async def _append(self, kind: Kind, body: bytes, epoch: int) -> None:
         chain = self.chain
         data = encoded(Entry(chain.partition, epoch, self.name, chain.tip, kind, body))
-        self._add(Placed(await self._settled(data), data))
+        self._add(Placed(await self._settled(data, is_sure=kind != "claim"), data))
 
     def _add(self, placed: Placed) -> None:
         self.chain.add(placed)
         self.appended += 1
         self.appended_bytes += len(placed.data)
 
-    async def _settled(self, data: bytes) -> int:
-        """Append until the log has the entry, or another one in its place. Raises Fenced for another one."""
+    async def _settled(self, data: bytes, *, is_sure: bool) -> int:
+        """Append until the log has the entry, or another one in its place. Raises Fenced for another one.
+
+        `is_sure`: it is known that the log has the last entry of the chain. A log that has lost it may have gone on,
+        and end at the same place with an entry of another node. So it is looked for again where an append was not
+        answered, and where the log is shorter than it was.
+        """
         chain, shorter_s = self.chain, None
         while True:
             try:
-                return await self._log.append(data, chain.place)
+                if is_sure:
+                    return await self._log.append(data, chain.place)
+                last = await self._log.end()
+                if last == chain.place:
+                    await self._check_last()
+                    is_sure = True
+                    continue
             except LogUnreachable:
+                is_sure = False
                 await trio.sleep(AGAIN_S)
                 continue
             except NotNext as refusal:
                 last = refusal.last
             if last < chain.place:
-                shorter_s = shorter_s or trio.current_time()
+                is_sure, shorter_s = False, shorter_s or trio.current_time()
                 if trio.current_time() - shorter_s > SHORTER_S:
-                    raise LogBroken(
-                        f"The log of partition {chain.partition} ends at {last}, and it had acknowledged an entry at "
-                        f"{chain.place}: it has lost entries, or was made again."
-                    )
+                    raise self._lost(f"ends at {last}")
                 await trio.sleep(AGAIN_S)
                 continue
             shorter_s, found = None, await self._looked(chain.place)
@@ -105,6 +115,19 @@ class LogOwner:
             if found is not None:
                 other = decoded(found.data)
                 raise Fenced(f"{other.owner} owns partition {other.partition} in epoch {other.epoch}.")
+
+    async def _check_last(self) -> None:
+        """Raise LogBroken if the log, which ends where the chain does, does not end with the same entry."""
+        chain = self.chain
+        if chain.place and hash_of(await self._log.entry(chain.place) or b"") != chain.tip:
+            raise self._lost("has another one there, or none")
+
+    def _lost(self, what: str) -> LogBroken:
+        chain = self.chain
+        return LogBroken(
+            f"The log of partition {chain.partition} had acknowledged an entry at {chain.place}, and {what}: it has "
+            "lost entries, or was made again."
+        )
 
     async def _looked(self, after: int) -> Placed | None:
         """The entry behind `after`; None if it is not seen for a while. Raises Fenced if it was there long ago."""

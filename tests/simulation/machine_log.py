@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import trio
 
@@ -12,6 +12,7 @@ from tests.simulation.processes import LATE_S
 from tests.store.simulated_log import SimulatedLog
 from tests.store.simulated_nodes import Way
 
+T = TypeVar("T")
 SLOW_S: Final = 0.5
 """An append that takes longer may be noticed by clients."""
 
@@ -51,13 +52,19 @@ class LogWay(Way):
     async def append(self, data: bytes, after: int) -> int:
         return await self._timed(lambda: super(LogWay, self).append(data, after))
 
-    async def _timed(self, append: Callable[[], Awaitable[int]]) -> int:
+    async def end(self) -> int:
+        return await self._timed(super().end)
+
+    async def entry(self, place: int) -> bytes | None:
+        return await self._timed(lambda: super(LogWay, self).entry(place))
+
+    async def _timed(self, ask: Callable[[], Awaitable[T]]) -> T:
         began_s = self._began_s = trio.current_time()
         is_done = False
         try:
-            place = await append()
+            found = await ask()
             is_done = True
-            return place
+            return found
         finally:
             self._began_s = None
             if not is_done or trio.current_time() - began_s > SLOW_S:

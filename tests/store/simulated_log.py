@@ -16,6 +16,7 @@ from typing import Final
 import trio
 
 from trunkline.store.errors import LogUnreachable
+from trunkline.store.jetstream import NOWHERE
 from trunkline.store.log import LogState, NotNext, Placed, Trimmed
 
 LONGEST_S: Final = 12.0
@@ -150,6 +151,21 @@ class SimulatedLog:
                 yield placed
             await self._kept.grown.wait()
 
+    async def end(self) -> int:
+        """An append is asked in the same way, and what it is told may be as old."""
+        try:
+            await self.append(b"", NOWHERE)
+        except NotNext as refusal:
+            return refusal.last
+        raise AssertionError("nothing is at that place")
+
+    async def entry(self, place: int) -> bytes | None:
+        await self._delay()
+        if self.fails():
+            raise LogUnreachable("no answer")
+        await self._delay()
+        return next((placed.data for placed in self.entries if placed.place == place), None)
+
     async def trim(self, before: int) -> None:
         for partition, entries in self._kept.entries.items():
             removed = [each.place for each in entries if each.place < before]
@@ -159,6 +175,15 @@ class SimulatedLog:
     async def state(self) -> LogState:
         first = self.entries[0].place if self.entries else 1
         return LogState(first, self.last, sum(len(each.data) for each in self.entries))
+
+    def lose_end(self, count: int) -> None:
+        """Lose the last entries, as all servers do that lose power and do not sync what they acknowledge."""
+        del self.entries[-count:]
+        self._kept.last = self.last
+
+    def lose_one(self, at: int) -> None:
+        """Lose one of the entries, as servers may whose disks rot."""
+        del self.entries[at]
 
     async def _delay(self) -> None:
         await self._kept.answers.wait()

@@ -22,7 +22,7 @@ from tests.store.simulated_log import SimulatedLog
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
-from trunkline.store.errors import Fenced, LogUnreachable, StoreError
+from trunkline.store.errors import Fenced, LogBroken, LogUnreachable, StoreError
 from trunkline.store.log import Chain, LogState, Placed
 from trunkline.store.nats_codec import Message
 from trunkline.store.nats_connection import NatsConnection
@@ -120,6 +120,18 @@ class Way:
             await self._open.wait()
             yield placed
 
+    async def end(self) -> int:
+        await self._open.wait()
+        found = await self._log.end()
+        await self._open.wait()
+        return found
+
+    async def entry(self, place: int) -> bytes | None:
+        await self._open.wait()
+        found = await self._log.entry(place)
+        await self._open.wait()
+        return found
+
     async def trim(self, before: int) -> None:
         await self._log.trim(before)
 
@@ -137,10 +149,14 @@ class History:
         self.refused: set[int] = set()
         """Those of which the writer was told that they are not stored."""
         self.reached: Counter[str] = Counter()
+        self.is_harmed = False
+        """The log has lost what it had acknowledged."""
+        self.is_ending = False
+        """Nothing happens to nodes any more."""
 
     def told(self, number: int, known: int) -> None:
         """A reader was told a number, who had asked when `known` was known."""
-        assert known <= number <= self.sent, (
+        assert self.is_harmed or known <= number <= self.sent, (
             f"{number} was told when {known} was known and {self.sent} was sent"
         )
         self.check(number)
@@ -159,6 +175,8 @@ class Server:
         self.node = node
         self.store: Store | None = None
         self.way = Way(log)
+        self.has_stopped = False
+        """Its log is broken."""
         self._log = log
         self._words = words
         self._random = random
@@ -170,8 +188,8 @@ class Server:
         return trio.current_time() * self._rate + self._ahead_s
 
     async def live(self) -> None:
-        """Live until cancelled."""
-        while True:
+        """Live until cancelled, or until the log has lost what this node has."""
+        while not self.has_stopped:
             await trio.sleep(self._random.uniform(0, 5))
             self.way = Way(self._log)
             self._words.cut.discard(self.node.name)
@@ -185,9 +203,16 @@ class Server:
                     self._history.reached["an owner was fenced"] += 1
                 except* LogUnreachable:
                     self._history.reached["an owner gave up"] += 1
+                except* LogBroken:
+                    if not self._history.is_harmed:
+                        raise
+                    self.has_stopped = True
+                    self._history.reached["a node stopped for its log"] += 1
 
     async def _suffer(self, life: trio.CancelScope, way: Way) -> None:
         """Be cut off for a while, and killed in the end: nothing that it has sent or will send arrives any more."""
+        if self._history.is_ending:
+            return
         while self._random.random() < 0.6:
             await trio.sleep(self._random.uniform(0, 20))
             with self._cut_off(way):
@@ -249,9 +274,9 @@ async def live(folder: Path, seed: int) -> Counter[str]:
             async with trio.open_nursery() as living:
                 for server in servers:
                     living.start_soon(server.live)
-                living.start_soon(_write, servers, random, history)
+                living.start_soon(write_often, servers, random, history)
                 for _ in range(2):
-                    living.start_soon(_read, servers, random, history)
+                    living.start_soon(read_often, servers, random, history)
         nursery.cancel_scope.cancel()
     chain = Chain(0)
     for placed in log.entries:
@@ -268,7 +293,7 @@ async def _some_store(servers: list[Server], random: Random, pause_max_s: float)
             return random.choice(stores)
 
 
-async def _write(servers: list[Server], random: Random, history: History) -> None:
+async def write_often(servers: list[Server], random: Random, history: History) -> None:
     while True:
         await written(await _some_store(servers, random, 0.3), history)
 
@@ -290,7 +315,7 @@ async def written(store: Store, history: History) -> None:
         history.reached["a write was acknowledged"] += 1
 
 
-async def _read(servers: list[Server], random: Random, history: History) -> None:
+async def read_often(servers: list[Server], random: Random, history: History) -> None:
     while True:
         store = await _some_store(servers, random, 0.1)
         known = history.known
