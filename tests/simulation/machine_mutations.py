@@ -19,9 +19,8 @@ MISTAKES_ON_MACHINES: Final = (
     Mutation(
         "an append that was not answered is taken for stored",
         "store/log_owner.py",
-        "                return await self._log.append(data, chain.place)\n            except LogUnreachable:\n",
-        "                return await self._log.append(data, chain.place)\n            except LogUnreachable:\n"
-        "                return chain.place + self._log.length(data)\n",
+        "            except LogUnreachable:\n                is_sure = False\n",
+        "            except LogUnreachable:\n                return chain.place + self._log.length(data)\n",
         _ALL,
     ),
     Mutation(
