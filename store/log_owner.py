@@ -33,8 +33,8 @@ AGAIN_S: Final = 0.2
 LOOK_S: Final = 1.0
 """How long an entry is waited for that the log says to have, and that its readers do not see yet."""
 SHORTER_S: Final = 30.0
-"""A log that ends for so long before what it had acknowledged has lost it. A server that was cut off from the others,
-and that knows less than they do, has stopped to lead it by then."""
+"""A log that lacks for so long what it had acknowledged has lost it. A server that was cut off from the others, and
+that knows less than they do, or has other entries that nobody confirms, has stopped to lead it by then."""
 
 
 class LogOwner:
@@ -93,9 +93,8 @@ class LogOwner:
                 if is_sure:
                     return await self._log.append(data, chain.place)
                 last = await self._log.end()
-                if last == chain.place:
-                    await self._check_last()
-                    is_sure = True
+                if last == chain.place and await self._has_last():
+                    is_sure, shorter_s = True, None
                     continue
             except LogUnreachable:
                 is_sure = False
@@ -103,10 +102,13 @@ class LogOwner:
                 continue
             except NotNext as refusal:
                 last = refusal.last
-            if last < chain.place:
+            if last <= chain.place:
                 is_sure, shorter_s = False, shorter_s or trio.current_time()
                 if trio.current_time() - shorter_s > SHORTER_S:
-                    raise self._lost(f"ends at {last}")
+                    raise LogBroken(
+                        f"The log of partition {chain.partition} ends at {last}, and it had acknowledged an entry at "
+                        f"{chain.place}, which it does not have: it has lost entries, or was made again."
+                    )
                 await trio.sleep(AGAIN_S)
                 continue
             shorter_s, found = None, await self._looked(chain.place)
@@ -116,18 +118,10 @@ class LogOwner:
                 other = decoded(found.data)
                 raise Fenced(f"{other.owner} owns partition {other.partition} in epoch {other.epoch}.")
 
-    async def _check_last(self) -> None:
-        """Raise LogBroken if the log, which ends where the chain does, does not end with the same entry."""
+    async def _has_last(self) -> bool:
+        """Whether the log has the last entry of the chain. Who answers may be cut off from those who have it."""
         chain = self.chain
-        if chain.place and hash_of(await self._log.entry(chain.place) or b"") != chain.tip:
-            raise self._lost("has another one there, or none")
-
-    def _lost(self, what: str) -> LogBroken:
-        chain = self.chain
-        return LogBroken(
-            f"The log of partition {chain.partition} had acknowledged an entry at {chain.place}, and {what}: it has "
-            "lost entries, or was made again."
-        )
+        return not chain.place or hash_of(await self._log.entry(chain.place) or b"") == chain.tip
 
     async def _looked(self, after: int) -> Placed | None:
         """The entry behind `after`; None if it is not seen for a while. Raises Fenced if it was there long ago."""

@@ -162,6 +162,8 @@ class SimulatedLog:
     async def entry(self, place: int) -> bytes | None:
         await self._delay()
         if self.fails():
+            if self._random.random() < 0.5:
+                return None  # a server answers that is cut off from the others
             raise LogUnreachable("no answer")
         await self._delay()
         return next((placed.data for placed in self.entries if placed.place == place), None)

@@ -59,7 +59,7 @@ async def _taken_for_done(owner: LogOwner, data: bytes, *, is_sure: bool) -> int
         return owner.chain.place + owner._log.length(data)
 
 
-async def behind_whatever_is_there(owner: LogOwner, data: bytes, *, is_sure: bool) -> int:
+async def _behind_whatever_is_there(owner: LogOwner, data: bytes, *, is_sure: bool) -> int:
     while True:
         try:
             return await owner._log.append(data, owner.chain.place)
@@ -75,7 +75,7 @@ MISTAKES: dict[str, tuple[object, str, object]] = {
     "a partition without a claim": (LogOwner, "claim", _only_the_first_claims),
     "a lease that is longer than the silence": (replicated_journal, "LEASE_S", 4.0),
     "an append that was not answered is taken for done": (LogOwner, "_settled", _taken_for_done),
-    "an owner that is not fenced": (LogOwner, "_settled", behind_whatever_is_there),
+    "an owner that is not fenced": (LogOwner, "_settled", _behind_whatever_is_there),
 }
 
 
