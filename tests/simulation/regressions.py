@@ -370,10 +370,10 @@ REGRESSIONS: Final = (
                 "http/calls/request.py",
                 "        if body is not None:\n            body.close()\n        raise",
                 "        raise",
+                "700001..700500",
             ),
         ),
         "bdc864a0",
-        700_022,
     ),
     Regression(
         "a machine that was cut off refused what was right by the data of the one that served",
