@@ -360,6 +360,7 @@ class World:
         partitions without which it cannot be answered, beside that of its application.
         """
         life, failed, began_s = self.life, self.failed_commits, self.virtual.now_s
+        slept_s = self.virtual.slept_s
         is_patient = self._patient
         answer: Answer | None = None
         machine.know_place(self, path)
@@ -384,7 +385,8 @@ class World:
         hashed = hashlib.sha256(answer.raw).hexdigest()[:8]
         self.note(f"{method} {path}: {answer.status} {hashed}")
         if answer.status in machine.AWAY and life.processes:
-            machine.check_away(self, f"{method} {path}", path, answer, began_s, needs)
+            slept_s = self.virtual.slept_s - slept_s
+            machine.check_away(self, f"{method} {path}", path, answer, began_s, needs, slept_s)
             return None
         if answer.status == 500 and self.machines > 1 and _IS_UNKNOWN in answer.body["message"]:
             if self.failed_commits == failed:
