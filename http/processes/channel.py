@@ -156,7 +156,11 @@ class OwnConnections:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 task_status.started()
-                await self._readiness.run()
+                try:
+                    await self._readiness.run()
+                finally:
+                    for connection in [*self._open]:
+                        connection.wake()  # those without a task get one, which is cancelled
         finally:
             self._nursery = None
             for connection in [*self._open]:
