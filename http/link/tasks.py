@@ -15,12 +15,12 @@ class LinkTasks:
 
     async def run(self) -> None:
         """Run the tasks until cancelled."""
-        try:
-            async with trio.open_nursery() as nursery:
-                self._nursery = nursery
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            try:
                 await trio.sleep_forever()
-        finally:
-            self._nursery = None  # commits that fail later find nobody
+            finally:
+                self._nursery = None  # commits that fail later find nobody
 
     def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
         """Run `work` in a task of its own, unless the server has ended. It must not raise."""

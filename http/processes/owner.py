@@ -357,12 +357,15 @@ class Doors:
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             task_status.started()
-            await self.flushes.run()
+            try:
+                await self.flushes.run()
+            finally:
+                self._nursery = None
 
     def start(self, task: Callable[[], Any]) -> None:
-        """Run a task of a call."""
-        assert self._nursery is not None
-        self._nursery.start_soon(task, name="DoorChannel._answer")
+        """Run a task of a call, unless this process has ended: then its channel is closed in a moment."""
+        if self._nursery is not None:
+            self._nursery.start_soon(task, name="DoorChannel._answer")
 
     def ended(self, door: DoorChannel) -> None:
         """A door has gone."""

@@ -3,6 +3,8 @@
 The seeds are replayed with each ordinary run (`test_simulation.py`). `python -m tests.simulation.mutants` puts each
 fault back. Seeds mean other histories when the simulation changes: then the command names the seed that finds a fault
 now, which belongs here. A rare fault has none until one is found again.
+
+The file is long because it is a list.
 """
 
 from __future__ import annotations
@@ -387,6 +389,19 @@ REGRESSIONS: Final = (
         ),
         "21963fec",
         700_182,
+    ),
+    Regression(
+        "a door that had something to send in the turn in which it stopped ended with an error",
+        (
+            Mutation(
+                "connections without a task find the nursery closed",
+                "http/processes/channel.py",
+                "in [*self._open]:\n                        connection.wake()",
+                "in ():\n                        connection.wake()",
+            ),
+        ),
+        "e66470a8",
+        505_950,
     ),
     *FAULTS_BETWEEN_MACHINES,
 )
