@@ -131,9 +131,16 @@ async def test_access_is_ended_at_a_used_up_quota(start_server: Callable[..., An
         key = await server.call("POST", f"{house}/keys", {})
         made = await server.call("POST", f"{house}/tokens", {"name": "t"})
         await fill(server, device, [])
-        await until_refused(server, f"{house}/devices", {"name": "small"})
-        refusal = await server.call("PATCH", "/me", {"firstName": "x"}, status=507)
-        assert refusal["message"].startswith("The disk of the server, or its quota, is full; nothing of")
+        async with server.client() as client:
+            while True:  # a full store flushes what devices have reported, which makes room once more
+                await until_refused(server, f"{house}/devices", {"name": "small"})
+                refusal = await client.patch("/me", json={"firstName": "x"})
+                if refusal.status_code != 200:
+                    break
+        assert refusal.status_code == 507
+        assert refusal.json()["message"].startswith(
+            "The disk of the server, or its quota, is full; nothing of"
+        )
 
         inactive = {"status": "inactive"}
         await server.call("POST", "/me/logout", token=stolen, status=200)
