@@ -32,8 +32,8 @@ from typing import Any, Final, NamedTuple
 import trio
 
 from trunkline.store import jetstream_answers as answers
-from trunkline.store.errors import LogBroken, LogUnreachable, StoreBroken
-from trunkline.store.log import LogServer, LogState, NotNext, Placed, Trimmed
+from trunkline.store.errors import LogUnreachable, StoreBroken
+from trunkline.store.log import LogServer, LogState, Placed, Trimmed
 from trunkline.store.nats_codec import Message
 from trunkline.store.nats_connection import Messages, NatsConnection
 
@@ -51,8 +51,6 @@ HEARTBEAT_S: Final = 1.0
 """The server says so often that there is nothing new for a reader."""
 FORGOTTEN_S: Final = 60.0
 """A reader that asks for nothing is forgotten by the server after so long."""
-NOWHERE: Final = 2**62
-"""A place that no log has."""
 _WHOLE: Final = b"\0"
 _API: Final = "$JS.API"
 _NANOSECONDS: Final = 1_000_000_000
@@ -190,14 +188,6 @@ class JetStreamLog:
         """Append an entry (`Log.append`)."""
         expected = {_EXPECTED if self.partitions == 1 else _EXPECTED_OF_SUBJECT: str(after)}
         return answers.place_of(await self._append(self._messages(data), expected))
-
-    async def end(self) -> int:
-        """The place of the last entry of the partition: what an append is told that expects the log to be longer."""
-        try:
-            await self.append(b"", NOWHERE)
-        except NotNext as refusal:
-            return refusal.last
-        raise LogBroken("The log has taken an entry behind a place that it does not have.")
 
     async def entry(self, place: int) -> bytes | None:
         """The entry whose last message has this place (`Log.entry`)."""

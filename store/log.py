@@ -23,6 +23,8 @@ from trunkline.store.errors import LogBroken
 VERSION: Final = 1
 """Of the form of entries. A reader that does not know it stops."""
 HASH_BYTES: Final = 16
+NOWHERE: Final = 2**62
+"""A place that no log has."""
 BEGINNING: Final = bytes(HASH_BYTES)
 """What stands for the hash of an entry before the first one."""
 
@@ -110,10 +112,6 @@ class Log(Protocol):
         """
         ...
 
-    async def end(self) -> int:
-        """The place of the last entry, as an append compares it; 0 without one."""
-        ...
-
     async def entry(self, place: int) -> bytes | None:
         """The entry at a place at which one has ended; None if there is none."""
         ...
@@ -125,6 +123,18 @@ class Log(Protocol):
     async def state(self) -> LogState:
         """What the log has. It may be behind what was appended."""
         ...
+
+
+async def end_of(log: Log) -> int:
+    """The place of the last entry, as an append compares it: it is told one that expects the log to be longer.
+
+    0 without an entry. Raises as `Log.append`.
+    """
+    try:
+        await log.append(b"", NOWHERE)
+    except NotNext as refusal:
+        return refusal.last
+    raise LogBroken("The log has taken an entry behind a place that it does not have.")
 
 
 def encoded(entry: Entry) -> bytes:

@@ -25,6 +25,7 @@ from trunkline.store.log import (
     Trimmed,
     decoded,
     encoded,
+    end_of,
     hash_of,
 )
 
@@ -92,7 +93,7 @@ class LogOwner:
             try:
                 if is_sure:
                     return await self._log.append(data, chain.place)
-                last = await self._log.end()
+                last = await end_of(self._log)
                 if last == chain.place and await self._has_last():
                     is_sure, shorter_s = True, None
                     continue

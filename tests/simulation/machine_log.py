@@ -52,9 +52,6 @@ class LogWay(Way):
     async def append(self, data: bytes, after: int) -> int:
         return await self._timed(lambda: super(LogWay, self).append(data, after))
 
-    async def end(self) -> int:
-        return await self._timed(super().end)
-
     async def entry(self, place: int) -> bytes | None:
         return await self._timed(lambda: super(LogWay, self).entry(place))
 

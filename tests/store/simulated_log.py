@@ -16,7 +16,6 @@ from typing import Final
 import trio
 
 from trunkline.store.errors import LogUnreachable
-from trunkline.store.jetstream import NOWHERE
 from trunkline.store.log import LogState, NotNext, Placed, Trimmed
 
 LONGEST_S: Final = 12.0
@@ -150,14 +149,6 @@ class SimulatedLog:
                 after = placed.place
                 yield placed
             await self._kept.grown.wait()
-
-    async def end(self) -> int:
-        """An append is asked in the same way, and what it is told may be as old."""
-        try:
-            await self.append(b"", NOWHERE)
-        except NotNext as refusal:
-            return refusal.last
-        raise AssertionError("nothing is at that place")
 
     async def entry(self, place: int) -> bytes | None:
         await self._delay()

@@ -97,7 +97,7 @@ class _Way(Way):
         self._world = world
 
     async def append(self, data: bytes, after: int) -> int:
-        if decoded(data).kind == "claim":
+        if data and decoded(data).kind == "claim":  # without data it is asked where the log ends
             self._world.claims.set()
         return await super().append(data, after)
 

@@ -120,12 +120,6 @@ class Way:
             await self._open.wait()
             yield placed
 
-    async def end(self) -> int:
-        await self._open.wait()
-        found = await self._log.end()
-        await self._open.wait()
-        return found
-
     async def entry(self, place: int) -> bytes | None:
         await self._open.wait()
         found = await self._log.entry(place)

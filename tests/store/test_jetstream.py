@@ -14,7 +14,7 @@ from tests.patience import PATIENCE_S
 from trunkline.store.errors import LogBroken, LogUnreachable, StoreBroken
 from trunkline.store.jetstream import PARTS_MAX, JetStreamLog
 from trunkline.store.jetstream_answers import checked
-from trunkline.store.log import LogState, NotNext, Placed, Trimmed
+from trunkline.store.log import LogState, NotNext, Placed, Trimmed, end_of
 from trunkline.store.nats_connection import NatsConnection
 
 pytestmark = pytest.mark.slow
@@ -100,7 +100,7 @@ async def test_partitions_have_chains_of_their_own(connection: NatsConnection, s
     assert await logs[0].append(b"more", 1) == 6
     assert await taken(logs[0], 0, 2) == [Placed(1, b"zero"), Placed(6, b"more")]
     assert await taken(logs[1], 2, 1) == [Placed(5, b"1" * 3 * PART_BYTES)]
-    assert [await log.end() for log in logs] == [6, 5, 0]
+    assert [await end_of(log) for log in logs] == [6, 5, 0]
     assert await logs[1].entry(5) == b"1" * 3 * PART_BYTES
     await logs[0].trim(3)
     with pytest.raises(Trimmed):
@@ -143,7 +143,7 @@ async def test_a_large_entry_is_whole_or_not_there(log: JetStreamLog, size: int)
     assert await log.append(b"end", place) == place + 1
     assert await taken(log, 0, 3) == [Placed(1, b"one"), Placed(place, large), Placed(place + 1, b"end")]
     assert await taken(log, place, 1) == [Placed(place + 1, b"end")]
-    assert await log.end() == place + 1
+    assert await end_of(log) == place + 1
     assert [await log.entry(each) for each in (1, place, place + 1, place + 2)] == [
         b"one",
         large,
